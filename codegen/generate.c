@@ -76,10 +76,10 @@ tally_status tly_draft_make(const tly_problem *problem, const char *level, const
 }
 
 static tally_status generate_by(const tly_problem *problem, const char *level, const char *plan,
-                                int quick, tly_artefact *artefact, tally_error *error)
+                                int quick, tly_artifact *artifact, tally_error *error)
 {
     tly_draft d = { .kernel = NULL };
-    tly_artefact made;
+    tly_artifact made;
     const tly_native *native;
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK)
@@ -94,29 +94,29 @@ static tally_status generate_by(const tly_problem *problem, const char *level, c
     if (s != TALLY_OK)
         return s;
     made.launch = d.launch;
-    *artefact = made;
+    *artifact = made;
     return TALLY_OK;
 }
 
 static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
-                             tly_artefact *artefact, tally_error *error)
+                             tly_artifact *artifact, tally_error *error)
 {
-    return generate_by(problem, level, plan, 0, artefact, error);
+    return generate_by(problem, level, plan, 0, artifact, error);
 }
 
 static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
-                                   tly_artefact *artefact, tally_error *error)
+                                   tly_artifact *artifact, tally_error *error)
 {
-    return generate_by(problem, level, plan, 1, artefact, error);
+    return generate_by(problem, level, plan, 1, artifact, error);
 }
 
-static void release(tly_artefact *artefact)
+static void release(tly_artifact *artifact)
 {
     const tly_native *native;
-    if (artefact->code != NULL && tly_native_need(&native, NULL) == TALLY_OK)
-        native->release(artefact->code);
-    artefact->code = NULL;
-    artefact->code_bytes = 0;
+    if (artifact->code != NULL && tly_native_need(&native, NULL) == TALLY_OK)
+        native->release(artifact->code);
+    artifact->code = NULL;
+    artifact->code_bytes = 0;
 }
 
 static tally_status show(const tly_problem *problem, const char *level, const char *plan,

@@ -8,12 +8,12 @@
 #include "../templates/build.h"
 #include "spirv/spirv.h"
 
-void tly_release_gpu(tly_gpu_artefact *artefact)
+void tly_release_gpu(tly_gpu_artifact *artifact)
 {
     for (int pass = 0; pass < TLY_GPU_PASSES; pass++) {
-        free(artefact->words[pass]);
-        artefact->words[pass] = NULL;
-        artefact->word_count[pass] = 0;
+        free(artifact->words[pass]);
+        artifact->words[pass] = NULL;
+        artifact->word_count[pass] = 0;
     }
 }
 
@@ -34,7 +34,7 @@ tally_status tly_gpu_lower(const kir_kernel *kernel, const tly_caps *caps, int l
 }
 
 static tally_status lower(kir_kernel **kernels, const tly_caps *caps, int lines,
-                          tly_gpu_artefact *made, tally_error *error)
+                          tly_gpu_artifact *made, tally_error *error)
 {
     tally_status status = TALLY_OK;
     for (uint32_t pass = 0; pass < made->launch.passes && status == TALLY_OK; pass++)
@@ -46,11 +46,11 @@ static tally_status lower(kir_kernel **kernels, const tly_caps *caps, int lines,
 }
 
 tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
-                              const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                              const tly_gpu_plan *plan, tly_gpu_artifact *artifact,
                               tally_error *error)
 {
     kir_kernel *kernels[TLY_GPU_PASSES];
-    tly_gpu_artefact made;
+    tly_gpu_artifact made;
     memset(&made, 0, sizeof made);
     tally_status status = tly_gpu_template_build(problem, caps, plan, kernels, &made.launch, error);
     if (status != TALLY_OK)
@@ -58,7 +58,7 @@ tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
     status = lower(kernels, caps, 0, &made, error);
     free_kernels(kernels);
     if (status == TALLY_OK)
-        *artefact = made;
+        *artifact = made;
     return status;
 }
 
@@ -80,7 +80,7 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
                           void *user, tally_error *error)
 {
     kir_kernel *kernels[TLY_GPU_PASSES];
-    tly_gpu_artefact made;
+    tly_gpu_artifact made;
     if (stage == TALLY_STAGE_PLAN)
         return tly_gpu_plan_print(plan, write, user);
     if (stage == TALLY_STAGE_ORDER)

@@ -8,9 +8,9 @@
 #include "plan/gpu.h"
 
 tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
-                              const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                              const tly_gpu_plan *plan, tly_gpu_artifact *artifact,
                               tally_error *error);
-void tly_release_gpu(tly_gpu_artefact *artefact);
+void tly_release_gpu(tly_gpu_artifact *artifact);
 tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
                           const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                           void *user, tally_error *error);

@@ -150,7 +150,7 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 /* How lanes and bytes are cut between threads. */
 static void prepare_cuts(tally_kernel *k, const tly_launch *l, int64_t in_bytes)
 {
-    const tly_limits *limits = &k->context->limits;
+    const tly_context_limits *limits = &k->context->limits;
     int64_t machine = tly_reduces((int)l->form) ? limits->split_reads
                       : l->form == TLY_ROWS     ? limits->split_rows
                                                 : limits->split_lanes;

@@ -162,11 +162,11 @@ static const tly_generator *real;
 
 /* As the library does: where quick selection gives up, in full. */
 static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
-                                   tly_artefact *artefact, tally_error *error)
+                                   tly_artifact *artifact, tally_error *error)
 {
-    tally_status status = real->generate_quick(problem, level, plan, artefact, error);
+    tally_status status = real->generate_quick(problem, level, plan, artifact, error);
     return status != TALLY_INTERNAL ? status
-                                    : real->generate(problem, level, plan, artefact, error);
+                                    : real->generate(problem, level, plan, artifact, error);
 }
 
 static tally_status make_quick(tally_context *context, tally_error *error)
@@ -189,14 +189,14 @@ static tally_status open_context(const tly_driver *v, const tally_context_option
         return status;
     /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
      * ranges of lanes, accumulators that fit by parts. */
-    (*context)->limits = (tly_limits){ .cpus = 64,
-                                       .split_rows = 256,
-                                       .split_lanes = 256,
-                                       .split_reads = 256,
-                                       .chain = 256,
-                                       .crowd = 256,
-                                       .share = 64,
-                                       .scratch_bytes = 6144 };
+    (*context)->limits = (tly_context_limits){ .cpus = 64,
+                                               .split_rows = 256,
+                                               .split_lanes = 256,
+                                               .split_reads = 256,
+                                               .chain = 256,
+                                               .crowd = 256,
+                                               .share = 64,
+                                               .scratch_bytes = 6144 };
     return v->course->quick ? make_quick(*context, error) : TALLY_OK;
 }
 

@@ -258,7 +258,7 @@ static tally_status fake_fail(const char *plan, tally_error *error)
 }
 
 static tally_status fake_build(const tly_problem *problem, const char *level, const char *plan,
-                               int quick, tly_artefact *artefact, tally_error *error)
+                               int quick, tly_artifact *artifact, tally_error *error)
 {
     static const tly_entry entries[2][3] = {
         { fake_columns, fake_rows, fake_reduced },
@@ -266,23 +266,23 @@ static tally_status fake_build(const tly_problem *problem, const char *level, co
     };
     const int reduces = problem->form == TLY_REDUCED_ROWS;
     const int rows = problem->form == TLY_ROWS || reduces;
-    memset(artefact, 0, sizeof *artefact);
-    artefact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
-    artefact->launch.form = problem->form;
-    artefact->launch.chunk = rows ? FAKE_CHUNK : 0;
-    artefact->launch.record_bytes = rows ? sizeof(int64_t) : 0;
-    artefact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
-    artefact->launch.scratch_bytes = FAKE_SCRATCH;
-    artefact->launch.scratch_lane_bytes = rows ? 0 : 8;
-    artefact->launch.record_bytes = reduces ? sizeof(int64_t) : 0;
-    artefact->launch.split_bytes = 64;
-    strncpy(artefact->launch.level, level, sizeof artefact->launch.level - 1);
-    artefact->code = fake_jump(entries[quick][rows + reduces], &artefact->code_bytes);
-    return artefact->code != NULL ? TALLY_OK : tly_out_of_memory(error, "code", 16);
+    memset(artifact, 0, sizeof *artifact);
+    artifact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
+    artifact->launch.form = problem->form;
+    artifact->launch.chunk = rows ? FAKE_CHUNK : 0;
+    artifact->launch.record_bytes = rows ? sizeof(int64_t) : 0;
+    artifact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
+    artifact->launch.scratch_bytes = FAKE_SCRATCH;
+    artifact->launch.scratch_lane_bytes = rows ? 0 : 8;
+    artifact->launch.record_bytes = reduces ? sizeof(int64_t) : 0;
+    artifact->launch.split_bytes = 64;
+    strncpy(artifact->launch.level, level, sizeof artifact->launch.level - 1);
+    artifact->code = fake_jump(entries[quick][rows + reduces], &artifact->code_bytes);
+    return artifact->code != NULL ? TALLY_OK : tly_out_of_memory(error, "code", 16);
 }
 
 static tally_status fake_generate(const tly_problem *problem, const char *level, const char *plan,
-                                  tly_artefact *artefact, tally_error *error)
+                                  tly_artifact *artifact, tally_error *error)
 {
     fake_made++;
     fake_sleep(fake_delay_us);
@@ -294,21 +294,21 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
     }
     return failures > 0 || strcmp(plan, "fail") == 0
                ? fake_fail(plan, error)
-               : fake_build(problem, level, plan, 0, artefact, error);
+               : fake_build(problem, level, plan, 0, artifact, error);
 }
 
 static tally_status fake_generate_quick(const tly_problem *problem, const char *level,
-                                        const char *plan, tly_artefact *artefact,
+                                        const char *plan, tly_artifact *artifact,
                                         tally_error *error)
 {
     fake_quickly_made++;
     return strstr(plan, "fail") != NULL ? fake_fail(plan, error)
-                                        : fake_build(problem, level, plan, 1, artefact, error);
+                                        : fake_build(problem, level, plan, 1, artifact, error);
 }
 
-static void fake_release(tly_artefact *artefact)
+static void fake_release(tly_artifact *artifact)
 {
-    free(artefact->code);
+    free(artifact->code);
 }
 
 static tally_status fake_show(const tly_problem *problem, const char *level, const char *plan,

@@ -151,7 +151,7 @@ static tally_status fake_gpu_plan(const tly_problem *problem, const tly_geometry
 }
 
 static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps *caps,
-                                      const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                                      const tly_gpu_plan *plan, tly_gpu_artifact *artifact,
                                       tally_error *error)
 {
     (void)problem;
@@ -169,12 +169,12 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
     if (result == SPV_SUCCESS) {
         result = spvValidateBinary(context, binary->code, binary->wordCount, &why);
     }
-    memset(artefact, 0, sizeof *artefact);
+    memset(artifact, 0, sizeof *artifact);
     if (result == SPV_SUCCESS) {
-        artefact->words[0] = malloc(binary->wordCount * 4);
-        memcpy(artefact->words[0], binary->code, binary->wordCount * 4);
-        artefact->word_count[0] = binary->wordCount;
-        artefact->launch = (tly_gpu_launch){
+        artifact->words[0] = malloc(binary->wordCount * 4);
+        memcpy(artifact->words[0], binary->code, binary->wordCount * 4);
+        artifact->word_count[0] = binary->wordCount;
+        artifact->launch = (tly_gpu_launch){
             .abi = plan->chunk == 1 ? 99 : TLY_GPU_ABI_VERSION,
             .form = TLY_GPU_LANES,
             .passes = 1,
@@ -195,10 +195,10 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
     return result == SPV_SUCCESS ? TALLY_OK : TALLY_INTERNAL;
 }
 
-static void fake_gpu_release(tly_gpu_artefact *artefact)
+static void fake_gpu_release(tly_gpu_artifact *artifact)
 {
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        free(artefact->words[i]);
+        free(artifact->words[i]);
     }
 }
 

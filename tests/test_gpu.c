@@ -518,7 +518,7 @@ static int make(const tally_descriptor *d, int device, const char *plan_text)
     tly_problem p;
     tly_geometry g;
     tly_gpu_plan plan;
-    tly_gpu_artefact first, second;
+    tly_gpu_artifact first, second;
     tally_error error = TALLY_ERROR_INIT;
     tly_canonicalise(d, &p, &g);
     if (g.empty)

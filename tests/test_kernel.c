@@ -78,10 +78,10 @@ Test(kernel, refuses_devices_by_name)
 }
 
 static tally_status picky_generate(const tly_problem *problem, const char *level, const char *plan,
-                                   tly_artefact *artefact, tally_error *error)
+                                   tly_artifact *artifact, tally_error *error)
 {
     if (problem->tensor[TLY_IN].dtype == TALLY_I16)
-        return fake_generate(problem, level, plan, artefact, error);
+        return fake_generate(problem, level, plan, artifact, error);
     tly_fail(error, TALLY_UNSUPPORTED, "dtype", "this generator likes i16");
     tly_error_hint(error, "it likes nothing else");
     return TALLY_UNSUPPORTED;

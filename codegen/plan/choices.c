@@ -56,7 +56,7 @@ static void try(listing *l, const char *key, const char *value)
     l->failed = l->write(l->user, line, (size_t)n) != 0;
 }
 
-static void try_number(listing *l, const tly_key *key, int64_t value)
+static void try_number(listing *l, const tly_plan_key *key, int64_t value)
 {
     char text[24];
     if (value < key->least || value > key->most)
@@ -65,7 +65,7 @@ static void try_number(listing *l, const tly_key *key, int64_t value)
     try(l, key->name, text);
 }
 
-static void try_key(listing *l, const tly_key *key, int64_t chosen)
+static void try_key(listing *l, const tly_plan_key *key, int64_t chosen)
 {
     if (key->most - key->least <= FEW && !key->power) {
         for (int64_t v = key->least; v <= key->most; v++)
@@ -106,7 +106,7 @@ tally_status tly_choices_print(const tly_choosing *choosing, const char *overrid
     tally_status s = choosing->make(choosing->about, overrides, base);
     if (s == TALLY_OK) {
         const int32_t id = value_of(base, 0);
-        const tly_keys *keys = choosing->templates[id];
+        const tly_plan_keys *keys = choosing->templates[id];
         for (int32_t t = 0; t < choosing->count && !has_key(overrides, "template"); t++)
             if (t != id && t != choosing->barred)
                 try(l, "template", choosing->templates[t]->name);
@@ -126,12 +126,12 @@ static int is_exact(const tly_problem *p)
     return tly_class_of((tally_dtype)p->acc) != TLY_FLOATING || tly_operator_of(p)->compares;
 }
 
-tally_status tly_order_print(const tly_problem *problem, const tly_keys *keys, const char *free,
-                             const void *plan, tally_write write, void *user)
+tally_status tly_order_print(const tly_problem *problem, const tly_plan_keys *keys,
+                             const char *free, const void *plan, tally_write write, void *user)
 {
     static const char exact[] = "exact\n";
-    tly_key left[MOST_KEYS];
-    tly_keys deciding = { keys->name, left, 0, NULL };
+    tly_plan_key left[MOST_KEYS];
+    tly_plan_keys deciding = { keys->name, left, 0, NULL };
     if (is_exact(problem))
         return write(user, exact, sizeof exact - 1) == 0 ? TALLY_OK : TALLY_IO;
     for (size_t k = 0; k < keys->count && strcmp(free, "*") != 0; k++) {

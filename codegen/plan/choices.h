@@ -13,7 +13,7 @@
 
 /* Plans of one kind: for a CPU, or for a device. */
 typedef struct tly_choosing {
-    const tly_keys *const *templates; /* by id, which a plan begins with */
+    const tly_plan_keys *const *templates; /* by id, which a plan begins with */
     int32_t count;
     int32_t barred; /* a template that computes nothing; -1: none */
     size_t plan_bytes;
@@ -31,7 +31,7 @@ tally_status tly_choices_print(const tly_choosing *choosing, const char *overrid
  * that print the same here have results of the same bits, whatever the tensors hold. "exact" where
  * no order changes a bit. `free`: the keys of this template that decide nothing of it, with
  * a blank around each; "*" for all. */
-tally_status tly_order_print(const tly_problem *problem, const tly_keys *keys, const char *free,
-                             const void *plan, tally_write write, void *user);
+tally_status tly_order_print(const tly_problem *problem, const tly_plan_keys *keys,
+                             const char *free, const void *plan, tally_write write, void *user);
 
 #endif

@@ -50,7 +50,7 @@ int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted)
 }
 
 /* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
-int tly_gpu_plays(const tly_caps *caps)
+int tly_gpu_is_software(const tly_caps *caps)
 {
     return caps->saturation < 1024;
 }
@@ -138,7 +138,7 @@ int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, in
 static int32_t choose_together(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                                int64_t lanes)
 {
-    int32_t bytes = tly_gpu_plays(caps) ? 64 : 16;
+    int32_t bytes = tly_gpu_is_software(caps) ? 64 : 16;
     int32_t most = smaller(bytes / tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype),
                            TLY_GPU_MOST_ELEMENTS);
     int32_t vector = tly_gpu_lanes_together(p, g, most);
@@ -166,7 +166,7 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
     int64_t busy = busy_lanes(p, caps, plan) * plan->vector;
     int64_t pieces = busy / (lanes > 0 ? lanes : 1);
     /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    if (tly_gpu_plays(caps) || p->order == TALLY_ORDER_SERIAL || pieces <= 2 || length < 4096)
+    if (tly_gpu_is_software(caps) || p->order == TALLY_ORDER_SERIAL || pieces <= 2 || length < 4096)
         return 0;
     return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
 }
@@ -187,10 +187,10 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
     int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
     plan->workgroup = OR_FORCED(workgroup,
-                                tly_gpu_workgroup_of(caps, tly_gpu_plays(caps) ? 32 : 128));
+                                tly_gpu_workgroup_of(caps, tly_gpu_is_software(caps) ? 32 : 128));
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
-    int32_t wanted = tly_gpu_plays(caps) ? plan->vector > 1 ? 1 : 4 : at_once_of(length);
+    int32_t wanted = tly_gpu_is_software(caps) ? plan->vector > 1 ? 1 : 4 : at_once_of(length);
     plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
     int64_t chunk = choose_piece(p, caps, lanes, length, plan);
     plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
@@ -209,7 +209,7 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
                             const tly_gpu_plan *plan)
 {
     int64_t busy = tly_multiply(g->rows, plan->team);
-    if (tly_gpu_plays(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
+    if (tly_gpu_is_software(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
         return 0;
     int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
     int64_t size = g->length / (chunks > 0 ? chunks : 1);
@@ -274,7 +274,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 && g->length >= 2048;
-    return tly_gpu_plays(caps) && !narrow && tly_multiply(g->rows, p->unit) >= caps->saturation;
+    return tly_gpu_is_software(caps) && !narrow &&
+           tly_multiply(g->rows, p->unit) >= caps->saturation;
 }
 
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

@@ -8,7 +8,7 @@
 
 /* By template (gpu_planner.c): limits, and the keys of each. */
 extern const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT];
-void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT]);
+void tly_gpu_keys(const tly_plan_keys *keys[TLY_GPU_TEMPLATE_COUNT]);
 
 /* Template, scan, widths and chunk, but for what is forced; addresses and outer dims are another
  * matter. What is forced is in its key's range, but may not suit the rest. */
@@ -60,14 +60,14 @@ void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const
 
 /* Of a plan within its limits. TALLY_UNSUPPORTED, field sizes: more elements an output than the
  * device's loops go through by it. */
-tally_status tly_gpu_judge_reduction(const tly_problem *p, const tly_geometry *g,
+tally_status tly_gpu_check_reduction(const tly_problem *p, const tly_geometry *g,
                                      const tly_caps *caps, const tly_gpu_plan *plan,
                                      tally_error *error);
 
 /* What both ask (gpu_choose.c): whether and how teams exchange values; a CPU that plays the device;
  * a workgroup as large as wanted, and allowed. */
 int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps);
-int tly_gpu_plays(const tly_caps *caps);
+int tly_gpu_is_software(const tly_caps *caps);
 int32_t tly_gpu_segments_of(const tly_gpu_plan *plan,
                             int32_t wanted); /* as far as a tile holds them */
 int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted);

@@ -48,7 +48,7 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
  * there it is what leaves the tile longest. */
 static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_plays(caps);
+    int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_is_software(caps);
     int watched = !tly_gpu_parks(p, plan) &&
                   (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
     int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
@@ -82,8 +82,8 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->wide = 0;
     plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 1));
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
-    plan->workgroup = tly_gpu_workgroup_of(caps,
-                                           tly_gpu_plays(caps) ? WORKGROUP_PLAYED : WORKGROUP);
+    plan->workgroup = tly_gpu_workgroup_of(caps, tly_gpu_is_software(caps) ? WORKGROUP_PLAYED
+                                                                           : WORKGROUP);
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
     plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
     while (!tly_is_forced(forced, FIELD(workgroup)) && plan->workgroup > 2 * plan->team &&

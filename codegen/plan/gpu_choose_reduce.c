@@ -28,7 +28,7 @@ int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team)
  * that it runs at once. */
 static int64_t busy_from(const tly_caps *caps)
 {
-    return tly_gpu_plays(caps) ? caps->saturation : caps->saturation / 8;
+    return tly_gpu_is_software(caps) ? caps->saturation : caps->saturation / 8;
 }
 
 /* Rows of few elements, and on CPUs that play a device all that fill it, go an invocation each. */
@@ -36,7 +36,7 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     int64_t count = tly_gpu_reduced_count(g);
     return p->form == TLY_REDUCED_LANES || p->order == TALLY_ORDER_SERIAL || count <= 8 ||
-           (tly_gpu_plays(caps) && g->rows >= caps->saturation &&
+           (tly_gpu_is_software(caps) && g->rows >= caps->saturation &&
             count <= tly_gpu_most_reduced(caps, 1));
 }
 
@@ -58,7 +58,7 @@ int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_g
  * one. */
 static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
-    return !tly_gpu_plays(caps) ||
+    return !tly_gpu_is_software(caps) ||
            tly_gpu_reduced_together(p, g, 1, 16 / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype)) > 1;
 }
 
@@ -80,13 +80,13 @@ enum { PLAYED_TRIPS = 8 };
 static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                              const tly_forced *forced, const tly_gpu_plan *plan)
 {
-    int32_t bytes = !tly_gpu_plays(caps) ? 16 : takes_several(p) ? 64 : 128;
+    int32_t bytes = !tly_gpu_is_software(caps) ? 16 : takes_several(p) ? 64 : 128;
     int32_t most = bytes / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
     int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
     most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {
-        int64_t trip = tly_gpu_plays(caps) && g->length > most ? g->length / PLAYED_TRIPS
-                                                               : g->length;
+        int64_t trip = tly_gpu_is_software(caps) && g->length > most ? g->length / PLAYED_TRIPS
+                                                                     : g->length;
         int32_t length = tly_gpu_power_below(trip > 0 ? trip : 1);
         return tly_gpu_reduced_together(p, g, plan->wide, length < most ? length : most);
     }
@@ -104,9 +104,9 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
 {
     int lanes = p->form == TLY_REDUCED_LANES;
     int64_t wanted = TLY_GPU_MOST_ELEMENTS / plan->vector;
-    if (tly_gpu_plays(caps) && !(lanes && takes_several(p)))
+    if (tly_gpu_is_software(caps) && !(lanes && takes_several(p)))
         wanted = 1;
-    else if (lanes && !tly_gpu_plays(caps))
+    else if (lanes && !tly_gpu_is_software(caps))
         wanted = 16 / plan->vector;
     int64_t trip = (int64_t)plan->team * (lanes ? 1 : plan->vector);
     int64_t trips = tly_gpu_reduced_count(g) / trip;
@@ -123,7 +123,7 @@ static void choose_team(const tly_problem *p, const tly_geometry *g, const tly_c
     int64_t count = tly_gpu_reduced_count(g);
     plan->scan = OR_FORCED(scan, scan);
     int32_t wanted = plan->scan == 0 ? 64 : 256;
-    if (tly_gpu_plays(caps) && plan->scan > 0)
+    if (tly_gpu_is_software(caps) && plan->scan > 0)
         wanted = subgroup;
     plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, wanted));
     int32_t team = plan->workgroup;
@@ -155,7 +155,7 @@ static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const t
         chunk = size > least ? size : least;
     }
     /* Of products the plain loop takes 12.9 ms there, chunks 13.5. */
-    if (chunk == 0 && g->inner > 1 && tly_gpu_plays(caps) && count >= 4 * PLAYED_STEPS &&
+    if (chunk == 0 && g->inner > 1 && tly_gpu_is_software(caps) && count >= 4 * PLAYED_STEPS &&
         !tly_is_watched_as(p, TLY_WATCH_PRODUCTS))
         chunk = PLAYED_STEPS;
     if (chunk == 0 && count > most)
@@ -205,7 +205,7 @@ void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const
     plan->length = OR_FORCED(length, tly_gpu_at_once(p, g, plan));
 }
 
-tally_status tly_gpu_judge_reduction(const tly_problem *p, const tly_geometry *g,
+tally_status tly_gpu_check_reduction(const tly_problem *p, const tly_geometry *g,
                                      const tly_caps *caps, const tly_gpu_plan *plan,
                                      tally_error *error)
 {

@@ -197,8 +197,8 @@ void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_
 {
     /* One row of 2^22 i32, f32: 28 and 33 ms on lavapipe, which goes both ways of each branch;
      * without 19 and 22 (Zen 4, minima of three). */
-    plan->wide = OR_FORCED(wide, p->unit == 1 && !tly_gpu_plays(caps));
-    if (tly_gpu_plays(caps) && plan->scan > 0)
+    plan->wide = OR_FORCED(wide, p->unit == 1 && !tly_gpu_is_software(caps));
+    if (tly_gpu_is_software(caps) && plan->scan > 0)
         choose_played(p, caps, forced, plan);
     else
         choose_gpu(p, g, caps, forced, plan);

@@ -31,7 +31,8 @@ int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);
-    if (tly_gpu_plays(caps) || lanes < WORKGROUP || !(tly_gpu_turns_in(p) || tly_gpu_turns_out(p)))
+    if (tly_gpu_is_software(caps) || lanes < WORKGROUP ||
+        !(tly_gpu_turns_in(p) || tly_gpu_turns_out(p)))
         return 0;
     int serial = p->order == TALLY_ORDER_SERIAL;
     if (p->form == TLY_ROWS)

@@ -97,7 +97,7 @@ int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_l
     int64_t by_memory = (int64_t)caps->saturation * m->shared / PARKED_BYTES;
     int64_t parked = at_once(m, caps, needs - SPARED);
     parked = parked < by_memory ? parked : by_memory;
-    return narrow && (watched || along_lanes) && !tly_gpu_plays(caps) &&
+    return narrow && (watched || along_lanes) && !tly_gpu_is_software(caps) &&
            (int64_t)caps->shared_bytes >= PARKED_BYTES * MOST_WORKGROUP &&
            parked > at_once(m, caps, needs);
 }

@@ -7,7 +7,7 @@
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 
-static const tly_key columns[] = {
+static const tly_plan_key columns[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1,
       TLY_WHY({ 1, "Elements go one by one, as scans are interleaved or the elements of a result "
@@ -24,7 +24,7 @@ static const tly_key columns[] = {
 };
 
 /* Segments may be any number, so that tiles fit their rows. */
-static const tly_key subgroups[] = {
+static const tly_plan_key subgroups[] = {
     { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
@@ -38,7 +38,7 @@ static const tly_key subgroups[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key workgroups[] = {
+static const tly_plan_key workgroups[] = {
     { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
@@ -49,7 +49,7 @@ static const tly_key workgroups[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key look_back[] = {
+static const tly_plan_key look_back[] = {
     { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY(
@@ -64,7 +64,7 @@ static const tly_key look_back[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key look_back_lanes[] = {
+static const tly_plan_key look_back_lanes[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations that carries go by few records an "
                           "element (a model, not measured on a GPU)." }) },
@@ -79,7 +79,7 @@ static const tly_key look_back_lanes[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key turned[] = {
+static const tly_plan_key turned[] = {
     { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "A tile has so many positions: all of a lane up to 32, else what keeps "
                           "memory busy, 16 of many lanes and 32 of fewer." }) },
@@ -92,7 +92,7 @@ static const tly_key turned[] = {
 };
 
 /* Any number of elements an invocation, so that rows fill their tiles. */
-static const tly_key staged[] = {
+static const tly_plan_key staged[] = {
     { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations: 128, or a team of more, and fewer "
@@ -110,7 +110,7 @@ static const tly_key staged[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key copy[] = {
+static const tly_plan_key copy[] = {
     { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },

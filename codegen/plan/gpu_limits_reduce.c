@@ -6,7 +6,7 @@
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 
-static const tly_key lanes_table[] = {
+static const tly_plan_key lanes_table[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
     { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
@@ -17,7 +17,7 @@ static const tly_key lanes_table[] = {
     { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
 };
 
-static const tly_key rows_table[] = {
+static const tly_plan_key rows_table[] = {
     { KEY(scan), 0, 1, 0, TLY_WHY_GPU_SCAN },
     { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations work together: as few as still hold the row at "
@@ -32,7 +32,7 @@ static const tly_key rows_table[] = {
     { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
 };
 
-static const tly_key read_table[] = {
+static const tly_plan_key read_table[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
     { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },

@@ -187,7 +187,7 @@ _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's fir
 _Static_assert(offsetof(tly_gpu_plan, index_bits) < TLY_PLAN_CHOICES * sizeof(int32_t),
                "a bit for each choice");
 
-void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT])
+void tly_gpu_keys(const tly_plan_keys *keys[TLY_GPU_TEMPLATE_COUNT])
 {
     for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
         keys[i] = &tly_gpu_limits_of[i]->keys;
@@ -195,14 +195,14 @@ void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT])
 
 static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
 {
-    const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
+    const tly_plan_keys *keys[TLY_GPU_TEMPLATE_COUNT];
     tly_gpu_keys(keys);
     return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, NULL, text, forced, e);
 }
 
 /* Before anything is chosen to suit what is forced: the template must be one for the problem, and
  * what goes by subgroups needs their size. */
-static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
+static tally_status check_early(const tly_problem *p, const tly_caps *caps,
                                 const tly_forced *forced, tally_error *e)
 {
     const char *refusal = NULL;
@@ -217,7 +217,7 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
     refusal = l->refuses(p, caps);
     if (refusal != NULL)
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
-    return tly_keys_judge(&l->keys, forced, e);
+    return tly_keys_check(&l->keys, forced, e);
 }
 
 /* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
@@ -225,7 +225,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                           const tly_forced *forced, const tly_gpu_plan *plan, tally_error *e)
 {
     const tly_gpu_limits *l = tly_gpu_limits_of[plan->template_id];
-    tally_status s = tly_keys_judge(&l->keys, forced, e);
+    tally_status s = tly_keys_check(&l->keys, forced, e);
     tally_status fails = forced->given ? TALLY_INVALID : TALLY_INTERNAL;
     if (s != TALLY_OK)
         return s;
@@ -242,7 +242,7 @@ static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_
     memset(plan, 0, sizeof *plan);
     tally_status s = choose_addresses(p, g, caps, forced, plan, e);
     if (s == TALLY_OK)
-        s = judge_early(p, caps, forced, e);
+        s = check_early(p, caps, forced, e);
     if (s == TALLY_OK && reduces)
         s = choose_steps(g, plan, e);
     if (s != TALLY_OK)
@@ -253,7 +253,7 @@ static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_
     else
         tly_gpu_choose(p, g, caps, forced, plan);
     s = check(p, g, caps, forced, plan, e);
-    return s == TALLY_OK && reduces ? tly_gpu_judge_reduction(p, g, caps, plan, e) : s;
+    return s == TALLY_OK && reduces ? tly_gpu_check_reduction(p, g, caps, plan, e) : s;
 }
 
 int tly_gpu_plan_stands(const tly_problem *problem, const tly_geometry *geometry,
@@ -263,7 +263,7 @@ int tly_gpu_plan_stands(const tly_problem *problem, const tly_geometry *geometry
     tly_forced forced = { .given = 1, .value = { plan->template_id } };
     if ((uint32_t)plan->template_id >= TLY_GPU_TEMPLATE_COUNT)
         return 0;
-    const tly_keys *keys = &tly_gpu_limits_of[plan->template_id]->keys;
+    const tly_plan_keys *keys = &tly_gpu_limits_of[plan->template_id]->keys;
     if (!tly_keys_hold(keys, plan))
         return 0;
     for (size_t k = 0; k < keys->count; k++) {

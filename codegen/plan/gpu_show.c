@@ -41,7 +41,7 @@ tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry
                                   void *user, tally_error *error)
 {
     const about a = { problem, geometry, caps };
-    const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
+    const tly_plan_keys *keys[TLY_GPU_TEMPLATE_COUNT];
     const tly_choosing choosing = { keys,         TLY_GPU_TEMPLATE_COUNT,
                                     TLY_GPU_COPY, sizeof(tly_gpu_plan),
                                     make_one,     &a };

@@ -21,7 +21,7 @@ static tally_status refuse(tally_error *e, piece what, const char *why)
     return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", SHOW(what), why);
 }
 
-static tally_status refuse_range(const tly_key *key, int32_t v, tally_error *e)
+static tally_status refuse_range(const tly_plan_key *key, int32_t v, tally_error *e)
 {
     return tly_fail(e, TALLY_INVALID, "plan", "'%s=%d' is out of the key's range: %d to %d%s",
                     key->name, (int)v, (int)key->least, (int)key->most,
@@ -33,7 +33,7 @@ static int is(piece text, const char *name)
     return strlen(name) == text.length && memcmp(text.at, name, text.length) == 0;
 }
 
-static tally_status read_template(const tly_keys *const *templates, size_t count, piece item,
+static tally_status read_template(const tly_plan_keys *const *templates, size_t count, piece item,
                                   piece value, int32_t *id, tally_error *e)
 {
     tly_guess guess = tly_guess_begin(value.at, value.length);
@@ -53,7 +53,7 @@ static tally_status read_template(const tly_keys *const *templates, size_t count
 }
 
 /* What a template reads. */
-static void hint_keys(tally_error *e, const tly_keys *keys)
+static void hint_keys(tally_error *e, const tly_plan_keys *keys)
 {
     char names[sizeof e->hint] = "";
     for (size_t k = 0; k < keys->count; k++)
@@ -61,8 +61,8 @@ static void hint_keys(tally_error *e, const tly_keys *keys)
     tly_error_hint(e, "%s reads %s", keys->name, names);
 }
 
-static tally_status refuse_key(const tly_keys *const *templates, size_t count,
-                               const tly_keys *chosen, piece name, tally_error *e)
+static tally_status refuse_key(const tly_plan_keys *const *templates, size_t count,
+                               const tly_plan_keys *chosen, piece name, tally_error *e)
 {
     tly_guess guess = tly_guess_begin(name.at, name.length);
     for (size_t k = 0; chosen != NULL && k < chosen->count; k++)
@@ -96,12 +96,12 @@ static tally_status read_number(piece item, piece value, int32_t *number, tally_
     return TALLY_OK;
 }
 
-static int in_range(const tly_key *key, int32_t v)
+static int in_range(const tly_plan_key *key, int32_t v)
 {
     return v >= key->least && v <= key->most && (!key->power || (v & (v - 1)) == 0);
 }
 
-static const tly_key *find_in(const tly_keys *keys, piece name)
+static const tly_plan_key *find_in(const tly_plan_keys *keys, piece name)
 {
     for (size_t k = 0; keys != NULL && k < keys->count; k++)
         if (is(name, keys->key[k].name))
@@ -111,15 +111,15 @@ static const tly_key *find_in(const tly_keys *keys, piece name)
 
 /* The key in the template that reads it, else in the first one that has it, at best in one that
  * takes the value; NULL: no template's. */
-static const tly_key *find(const tly_keys *const *templates, size_t count, const tly_keys *reads,
-                           piece name, int32_t v)
+static const tly_plan_key *find(const tly_plan_keys *const *templates, size_t count,
+                                const tly_plan_keys *reads, piece name, int32_t v)
 {
-    const tly_key *found = find_in(reads, name);
+    const tly_plan_key *found = find_in(reads, name);
     if (found != NULL)
         return found;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < templates[i]->count; k++) {
-            const tly_key *key = &templates[i]->key[k];
+            const tly_plan_key *key = &templates[i]->key[k];
             if (is(name, key->name) && (found == NULL || !in_range(found, v)))
                 found = key;
         }
@@ -141,14 +141,14 @@ static int split(piece item, piece *name, piece *value)
            memchr(value->at, ' ', value->length) == NULL;
 }
 
-static tally_status read_item(const tly_keys *const *templates, size_t count,
-                              const tly_keys *chosen, const tly_keys *reads, piece item,
+static tally_status read_item(const tly_plan_keys *const *templates, size_t count,
+                              const tly_plan_keys *chosen, const tly_plan_keys *reads, piece item,
                               tly_forced *f, tally_error *e)
 {
     piece name, value;
     if (!split(item, &name, &value))
         return refuse(e, item, "is no key=value");
-    const tly_key *key = NULL;
+    const tly_plan_key *key = NULL;
     int32_t number = 0;
     tally_status s;
     if (is(name, "template")) {
@@ -176,8 +176,8 @@ static tally_status read_item(const tly_keys *const *templates, size_t count,
 }
 
 /* The template that is forced, or NULL. */
-static const tly_keys *forced_template(const tly_keys *const *templates, size_t count,
-                                       const char *at)
+static const tly_plan_keys *forced_template(const tly_plan_keys *const *templates, size_t count,
+                                            const char *at)
 {
     while (*at != '\0') {
         piece name, value;
@@ -191,13 +191,14 @@ static const tly_keys *forced_template(const tly_keys *const *templates, size_t 
     return NULL;
 }
 
-tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
-                           const char *text, tly_forced *forced, tally_error *error)
+tally_status tly_keys_read(const tly_plan_keys *const *templates, size_t count,
+                           const tly_plan_keys *chosen, const char *text, tly_forced *forced,
+                           tally_error *error)
 {
     *forced = (tly_forced){ .given = 0 };
     if (text == NULL)
         return TALLY_OK;
-    const tly_keys *reads = forced_template(templates, count, text);
+    const tly_plan_keys *reads = forced_template(templates, count, text);
     reads = reads != NULL ? reads : chosen;
     const char *at = text;
     while (*at != '\0') {
@@ -215,7 +216,7 @@ tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const
 }
 
 /* NULL: the template does not read it. */
-static const tly_key *find_at(const tly_keys *keys, size_t at)
+static const tly_plan_key *find_at(const tly_plan_keys *keys, size_t at)
 {
     for (size_t k = 0; k < keys->count; k++)
         if (keys->key[k].at == at)
@@ -223,10 +224,10 @@ static const tly_key *find_at(const tly_keys *keys, size_t at)
     return NULL;
 }
 
-tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tally_error *error)
+tally_status tly_keys_check(const tly_plan_keys *keys, const tly_forced *forced, tally_error *error)
 {
     for (size_t i = 1; i < TLY_PLAN_CHOICES; i++) { /* 0: the template itself */
-        const tly_key *key = find_at(keys, i * sizeof(int32_t));
+        const tly_plan_key *key = find_at(keys, i * sizeof(int32_t));
         int32_t v = forced->value[i];
         if (!(forced->given >> i & 1))
             continue;
@@ -250,7 +251,7 @@ static int32_t value_of(const void *plan, size_t at)
     return v;
 }
 
-int tly_keys_hold(const tly_keys *keys, const void *plan)
+int tly_keys_hold(const tly_plan_keys *keys, const void *plan)
 {
     for (size_t k = 0; k < keys->count; k++)
         if (!in_range(&keys->key[k], value_of(plan, keys->key[k].at)))
@@ -271,7 +272,7 @@ static tally_status say(tally_write write, void *user, line l)
     return n < (int)sizeof text && write(user, text, (size_t)n) == 0 ? TALLY_OK : TALLY_IO;
 }
 
-static const char *why(const tly_key *key, int32_t value)
+static const char *why(const tly_plan_key *key, int32_t value)
 {
     const tly_why *reason = key->why;
     while (reason->value != value && reason->value != TLY_ELSE)
@@ -279,13 +280,13 @@ static const char *why(const tly_key *key, int32_t value)
     return reason->text;
 }
 
-static tally_status show(const tly_keys *keys, int explains, const void *plan, tally_write write,
-                         void *user)
+static tally_status show(const tly_plan_keys *keys, int explains, const void *plan,
+                         tally_write write, void *user)
 {
     tally_status s = say(write, user,
                          (line){ "template", keys->name, explains ? keys->why : NULL });
     for (size_t k = 0; k < keys->count && s == TALLY_OK; k++) {
-        const tly_key *key = &keys->key[k];
+        const tly_plan_key *key = &keys->key[k];
         const int32_t value = value_of(plan, key->at);
         char number[16];
         snprintf(number, sizeof number, "%d", (int)value);
@@ -294,12 +295,14 @@ static tally_status show(const tly_keys *keys, int explains, const void *plan, t
     return s;
 }
 
-tally_status tly_keys_explain(const tly_keys *keys, const void *plan, tally_write write, void *user)
+tally_status tly_keys_explain(const tly_plan_keys *keys, const void *plan, tally_write write,
+                              void *user)
 {
     return show(keys, 1, plan, write, user);
 }
 
-tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user)
+tally_status tly_keys_print(const tly_plan_keys *keys, const void *plan, tally_write write,
+                            void *user)
 {
     return show(keys, 0, plan, write, user);
 }

@@ -27,11 +27,13 @@ typedef struct tly_forced {
  * speak of, or NULL. "" and NULL are none. `template` is a key of its own, whose values are the
  * templates' names. TALLY_INVALID, field plan: no key=value, an unknown key, one that comes
  * twice, no whole number. */
-tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
-                           const char *text, tly_forced *forced, tally_error *error);
+tally_status tly_keys_read(const tly_plan_keys *const *templates, size_t count,
+                           const tly_plan_keys *chosen, const char *text, tly_forced *forced,
+                           tally_error *error);
 
 /* TALLY_INVALID, field plan: a forced choice that this template does not read, or out of range. */
-tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tally_error *error);
+tally_status tly_keys_check(const tly_plan_keys *keys, const tly_forced *forced,
+                            tally_error *error);
 
 /* What is forced for the field at `at`, else `chosen`. */
 static inline int tly_is_forced(const tly_forced *forced, size_t at)
@@ -45,13 +47,14 @@ static inline int32_t tly_forced_or(const tly_forced *forced, size_t at, int32_t
 }
 
 /* 1 if every key of the plan is in its range. */
-int tly_keys_hold(const tly_keys *keys, const void *plan);
+int tly_keys_hold(const tly_plan_keys *keys, const void *plan);
 
 /* "key = value" lines, template first. */
-tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user);
+tally_status tly_keys_print(const tly_plan_keys *keys, const void *plan, tally_write write,
+                            void *user);
 
 /* "key\tvalue\twhy" lines, in the order of the print. */
-tally_status tly_keys_explain(const tly_keys *keys, const void *plan, tally_write write,
+tally_status tly_keys_explain(const tly_plan_keys *keys, const void *plan, tally_write write,
                               void *user);
 
 #endif

@@ -22,13 +22,13 @@ typedef struct tly_why {
 enum { TLY_ELSE = INT32_MIN };
 
 /* One choice: its name, its place in the plan (an int32_t), and its range. */
-typedef struct tly_key {
+typedef struct tly_plan_key {
     const char *name;
     size_t at;
     int32_t least, most;
     int power;          /* powers of two (and 0) only */
     const tly_why *why; /* the last one is for TLY_ELSE */
-} tly_key;
+} tly_plan_key;
 
 #define TLY_WHY(...) \
     (const tly_why[]) \
@@ -37,12 +37,12 @@ typedef struct tly_key {
     }
 
 /* Those that a template reads, in the order in which they are chosen and printed. */
-typedef struct tly_keys {
+typedef struct tly_plan_keys {
     const char *name; /* the template's */
-    const tly_key *key;
+    const tly_plan_key *key;
     size_t count;
     const char *why; /* the template is chosen */
-} tly_keys;
+} tly_plan_keys;
 
 /* How a key's value is chosen: by a function, or one number for all. */
 typedef struct tly_choice {
@@ -52,8 +52,8 @@ typedef struct tly_choice {
 } tly_choice;
 
 /* A template for CPUs: its keys, and how they are chosen, each by a look at those before it. */
-typedef struct tly_limits {
-    tly_keys keys;
+typedef struct tly_template_limits {
+    tly_plan_keys keys;
     int reduces; /* 0: it scans */
     const tly_choice *choices;
     /* The keys that are about memory and threads alone, so that results have the same bits whatever
@@ -65,17 +65,17 @@ typedef struct tly_limits {
     const char *(*fault)(const tly_problem *p, const tly_plan *plan);
     /* 1: it is chosen, unless one before it in TLY_TEMPLATES is. NULL: where it does not refuse. */
     int (*wanted)(const tly_problem *p, const tly_target *t);
-} tly_limits;
+} tly_template_limits;
 
 #define TLY_TEMPLATE_FACTS(ID, name, what) \
-    extern const tly_limits tly_##name##_limits; \
+    extern const tly_template_limits tly_##name##_limits; \
     extern const tly_choice tly_choices_of_##name[];
 TLY_TEMPLATES(TLY_TEMPLATE_FACTS)
 #undef TLY_TEMPLATE_FACTS
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {
-    tly_keys keys;
+    tly_plan_keys keys;
     const char *(*refuses)(const tly_problem *p, const tly_caps *caps);
     const char *(*fault)(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_gpu_plan *plan);

@@ -6,7 +6,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
     { KEY_AS("rows", pass_steps), 1, TLY_COLUMNS_MOST_STEPS, 1,
       TLY_WHY({ 1, "A pass takes one step of the axis. Instructions limit narrow results, and one "
@@ -51,7 +51,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % tly_line_elements(p) != 0 ? "a tile is whole lines of output" : NULL;
 }
 
-const tly_limits tly_columns_limits = {
+const tly_template_limits tly_columns_limits = {
     { "columns", table, sizeof table / sizeof *table,
       "Another dim than the axis is innermost in the output. Its elements become lanes, and each "
       "lane is the plain loop." },

@@ -6,7 +6,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
     { KEY(history), 0, 1, 0,
       TLY_WHY({ 0, "The row before is too long for registers, and stays in scratch." },
@@ -53,7 +53,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return step > TLY_NARROW_MOST_VECTORS * plan->lanes ? "so many lines are too much" : NULL;
 }
 
-const tly_limits tly_narrow_limits = {
+const tly_template_limits tly_narrow_limits = {
     { "narrow", table, sizeof table / sizeof *table,
       "The columns are packed, and too few for passes of their own. So they are one stream, in "
       "which a result is the result one row before it, combined with the input." },

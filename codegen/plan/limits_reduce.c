@@ -8,7 +8,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key rows_table[] = {
+static const tly_plan_key rows_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
     { KEY_AS("unroll", vectors), 1, TLY_REDUCE_MOST_UNROLL, 1,
       TLY_WHY({ 1, "There is one vector of states, as short rows stand side by side or the order "
@@ -24,7 +24,7 @@ static const tly_key rows_table[] = {
     { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
-static const tly_key lanes_table[] = {
+static const tly_plan_key lanes_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
     { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
     { KEY(tile_lanes), 8, 65536, 1,
@@ -38,7 +38,7 @@ int tly_reduces_plainly(const tly_problem *p)
     return p->order == TALLY_ORDER_SERIAL || tly_is_watched_as(p, TLY_WATCH_PRODUCTS);
 }
 
-static const tly_key interleaved_table[] = {
+static const tly_plan_key interleaved_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
     { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
     { KEY_AS("block", steps_at_once), 1, 1024, 1,
@@ -128,7 +128,7 @@ static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
-const tly_limits tly_reduce_rows_limits = {
+const tly_template_limits tly_reduce_rows_limits = {
     { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table,
       "No result lies beside another in the input. So the elements of one result make vectors of "
       "states." },
@@ -140,7 +140,7 @@ const tly_limits tly_reduce_rows_limits = {
     NULL,
 };
 
-const tly_limits tly_reduce_lanes_limits = {
+const tly_template_limits tly_reduce_lanes_limits = {
     { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table,
       "Results lie side by side in the input, and each is a lane of its own." },
     1,
@@ -151,7 +151,7 @@ const tly_limits tly_reduce_lanes_limits = {
     NULL,
 };
 
-const tly_limits tly_reduce_interleaved_limits = {
+const tly_template_limits tly_reduce_interleaved_limits = {
     { "reduce_interleaved", interleaved_table, sizeof interleaved_table / sizeof *interleaved_table,
       "Results lie side by side, but are too few for whole vectors. So several steps of the axis "
       "go together as one wide row." },

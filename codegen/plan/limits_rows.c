@@ -9,7 +9,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1,
       TLY_WHY({ 1, "Elements go one by one, as they lie apart or the order is the plain loop's." },
               { 8,
@@ -164,7 +164,7 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
     return p->order != TALLY_ORDER_SERIAL && is_long(p, t);
 }
 
-const tly_limits tly_rows_limits = {
+const tly_template_limits tly_rows_limits = {
     { "rows", table, sizeof table / sizeof *table,
       "The axis is innermost in the output, and rows are long or "
       "interleave several scans. So vectors go along the axis." },

@@ -7,7 +7,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY_AS("unroll", rows_at_once), 1, TLY_SERIAL_MOST_ROWS, 1,
       TLY_WHY(
           { 1, "There is one vector of states, as short rows stand side by side or the order is "
@@ -52,7 +52,7 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
     return p->order == TALLY_ORDER_SERIAL || takes_chains(p, t);
 }
 
-const tly_limits tly_serial_limits = {
+const tly_template_limits tly_serial_limits = {
     { "serial", table, sizeof table / sizeof *table,
       "The plain loop's order is asked for, or scalar chains side by side are quicker than vectors "
       "that wait for each other." },

@@ -6,7 +6,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
     { KEY_AS("block", block_elements), 8, 8192, 0,
       TLY_WHY({ TLY_ELSE, "The range is looked at after so many elements." }) },
@@ -27,7 +27,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return tly_fault_of_lanes(p, plan);
 }
 
-const tly_limits tly_short_limits = {
+const tly_template_limits tly_short_limits = {
     { "short", table, sizeof table / sizeof *table,
       "Rows are short and lie one behind the other. So they are "
       "one stream of vectors, whatever their length." },

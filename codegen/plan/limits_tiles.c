@@ -6,7 +6,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1,
       TLY_WHY({ 1, "Elements go one by one, as they lie apart or the order is the plain loop's." },
               { TLY_ELSE, "A vector holds so many accumulators: at most 8 where tiles are turned, "
@@ -109,7 +109,7 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
     return p->form == TLY_ROWS && p->rows.least > 0;
 }
 
-const tly_limits tly_tiles_limits = {
+const tly_template_limits tly_tiles_limits = {
     { "tiles", table, sizeof table / sizeof *table,
       "This is a view, in which neither axis nor lanes are neighbours in both tensors. So tiles "
       "are turned in registers, or elements go one by one." },

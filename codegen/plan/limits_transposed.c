@@ -6,7 +6,7 @@
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
-static const tly_key table[] = {
+static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
     { KEY_AS("rows", pass_steps), 1, TLY_TRANSPOSED_MOST_STEPS, 1,
       TLY_WHY({ TLY_ELSE,
@@ -33,7 +33,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
 }
 
-const tly_limits tly_transposed_limits = {
+const tly_template_limits tly_transposed_limits = {
     { "transposed", table, sizeof table / sizeof *table,
       "The input has columns and the output rows. So "
       "columns are scanned in registers and turned there." },

@@ -9,7 +9,7 @@
 #include "target.h"
 
 /* The templates for CPUs, TEMPLATE(ID, name, what it is). The first that is wanted makes the kernel
- * (tly_limits). */
+ * (tly_template_limits). */
 #define TLY_TEMPLATES(TEMPLATE) \
     TEMPLATE(REDUCE_ROWS, reduce_rows, "reductions along rows, chunk by chunk") \
     TEMPLATE(REDUCE_INTERLEAVED, reduce_interleaved, \
@@ -37,37 +37,37 @@ typedef enum tly_scan {
     TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
 } tly_scan;
 
-/* All fields are int32_t so that one table can name, print and override them. Each has one
- * meaning; the key by which it is printed and overridden is in its template's table
- * (codegen/plan/limits.h). */
+/* Every field is an int32_t, so that tables can name, print and override them. A field has one
+ * meaning in every template. The key that prints and overrides it is a row of its template's table
+ * (limits.h). */
 typedef struct tly_plan {
     int32_t template_id;    /* tly_template */
     int32_t lanes;          /* accumulators a vector */
-    int32_t vectors;        /* ROWS: a step; REDUCE_ROWS: of states, side by side */
-    int32_t rows_at_once;   /* SERIAL, REDUCE_ROWS: rows that are dealt with side by side */
+    int32_t vectors;        /* vectors side by side: of elements in ROWS, of states in reductions */
+    int32_t rows_at_once;   /* SERIAL, REDUCE_ROWS: rows side by side */
     int32_t pairs;          /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
-    int32_t window_loads;   /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
-    int32_t block_elements; /* ROWS, SHORT: elements between two looks at the range */
-    int32_t chunk;          /* elements a chunk, whose total threads hand on; 0: never cut */
+    int32_t window_loads;   /* ROWS: doublings by overlapping loads; the rest shuffle lanes */
+    int32_t block_elements; /* ROWS, SHORT: elements between two checks of the range */
+    int32_t chunk;          /* elements of a chunk, whose total one thread hands to the next;
+                               0: rows are never cut */
     int32_t scan;           /* ROWS: tly_scan */
-    int32_t careful;      /* ROWS: 1: the range is watched step by step; 0: block by block first */
-    int32_t step_lines;   /* NARROW: lines of output a step */
-    int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
-    int32_t kept_results; /* NARROW: results in scratch until the last are moved to its start */
-    int32_t
-        pass_steps; /* COLUMNS, TRANSPOSED, REDUCE_LANES, REDUCE_INTERLEAVED: axis steps a pass */
-    int32_t steps_at_once; /* REDUCE_INTERLEAVED: axis steps side by side in vectors */
-    int32_t pass_lines; /* COLUMNS: 64-byte lines that a pass of one step takes; of several, one */
-    int32_t slices;     /* COLUMNS: outer slices side by side past the cache */
-    int32_t tile_steps; /* TILES: axis steps a tile */
-    int32_t tile_lines; /* TILES: lines of output across a tile; 0: one vector */
-    int32_t tile_lanes; /* COLUMNS, TRANSPOSED, TILES: lanes a tile: threads split at its multiples;
-                           TILES: of all rows of a run, so many go first */
-    int32_t prefetch;   /* bytes ahead */
-    int32_t long_row;   /* COLUMNS: past the cache, bytes of a row from which several steps pass */
-    int32_t small;      /* COLUMNS: in cache, bytes of all up to which they do */
-    int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread; 0: as
-                            the machine says */
+    int32_t careful;        /* ROWS: 1: the range is checked after every step, not every block */
+    int32_t step_lines;     /* NARROW: lines of output of a step */
+    int32_t history;        /* NARROW: 1: the row before is in registers, 0: in scratch */
+    int32_t kept_results;   /* NARROW: results in scratch until the last ones move to its start */
+    int32_t pass_steps;     /* COLUMNS, TRANSPOSED, REDUCE_LANES, _INTERLEAVED: steps of a pass */
+    int32_t steps_at_once;  /* REDUCE_INTERLEAVED: steps of the axis side by side in vectors */
+    int32_t pass_lines;     /* COLUMNS: 64-byte lines of a pass of one step (of several: 1) */
+    int32_t slices;         /* COLUMNS: outer slices side by side past the cache */
+    int32_t tile_steps;     /* TILES: steps of the axis in a tile */
+    int32_t tile_lines;     /* TILES: lines of output across a tile; 0: one vector */
+    int32_t tile_lanes;     /* lanes of a tile; threads split the work at its multiples */
+    int32_t prefetch;       /* bytes */
+    int32_t long_row;    /* COLUMNS: past the cache, the least bytes of a row that goes by several
+                               steps a pass */
+    int32_t small;       /* COLUMNS: in the cache, the most bytes of an input that does */
+    int32_t split_bytes; /* bytes read and written that are worth one more thread; 0: as the
+                               machine says */
 } tly_plan;
 
 #endif

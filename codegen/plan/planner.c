@@ -9,7 +9,7 @@
 #include "choose.h"
 #include "keys.h"
 
-static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
+static const tly_template_limits *const limits[TLY_TEMPLATE_COUNT] = {
 #define LIMITS(ID, name, what) [TLY_TEMPLATE_##ID] = &tly_##name##_limits,
     TLY_TEMPLATES(LIMITS)
 #undef LIMITS
@@ -41,7 +41,7 @@ static void choose(const tly_problem *p, const tly_target *t, const tly_forced *
     }
 }
 
-static void list_keys(const tly_keys *keys[TLY_TEMPLATE_COUNT])
+static void list_keys(const tly_plan_keys *keys[TLY_TEMPLATE_COUNT])
 {
     for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
         keys[i] = &limits[i]->keys;
@@ -50,14 +50,14 @@ static void list_keys(const tly_keys *keys[TLY_TEMPLATE_COUNT])
 static tally_status read_overrides(const tly_problem *p, const tly_target *t, const char *text,
                                    tly_forced *forced, tally_error *e)
 {
-    const tly_keys *keys[TLY_TEMPLATE_COUNT];
+    const tly_plan_keys *keys[TLY_TEMPLATE_COUNT];
     list_keys(keys);
     return tly_keys_read(keys, TLY_TEMPLATE_COUNT, keys[choose_template(p, t)], text, forced, e);
 }
 
 /* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
-static tally_status check(const tly_limits *l, const tly_problem *p, const tly_forced *forced,
-                          const tly_plan *plan, tally_error *e)
+static tally_status check(const tly_template_limits *l, const tly_problem *p,
+                          const tly_forced *forced, const tly_plan *plan, tally_error *e)
 {
     tally_status fails = forced->given ? TALLY_INVALID : TALLY_INTERNAL;
     if (!tly_keys_hold(&l->keys, plan))
@@ -77,13 +77,13 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
         return s;
     tly_plan made = { .template_id = tly_forced_or(&forced, offsetof(tly_plan, template_id),
                                                    (int32_t)choose_template(problem, target)) };
-    const tly_limits *l = limits[made.template_id];
+    const tly_template_limits *l = limits[made.template_id];
     const char *refusal = l->refuses(problem);
     if (tly_reduces(problem->form) && !l->reduces)
         refusal = "it is a template of scans, and this is a reduction";
     if (refusal != NULL)
         return tly_fail(error, TALLY_INVALID, "plan", "%s", refusal);
-    s = tly_keys_judge(&l->keys, &forced, error);
+    s = tly_keys_check(&l->keys, &forced, error);
     if (s != TALLY_OK)
         return s;
     choose(problem, target, &forced, &made);
@@ -122,7 +122,7 @@ tally_status tly_plan_choices(const tly_problem *problem, const tly_target *targ
                               tally_error *error)
 {
     const about a = { problem, target };
-    const tly_keys *keys[TLY_TEMPLATE_COUNT];
+    const tly_plan_keys *keys[TLY_TEMPLATE_COUNT];
     const tly_choosing choosing = { keys, TLY_TEMPLATE_COUNT, -1, sizeof(tly_plan), make_one, &a };
     tly_plan plan;
     list_keys(keys);

@@ -63,7 +63,7 @@ static void release(void *context)
 /* Bytes read and written, see below. */
 enum { LEAST_SPLIT = 2 << 20, INTEL_SPLIT = 4 << 20, INTEL_CHAIN = 8 << 20 };
 
-static void find_limits(tly_limits *limits, int host)
+static void find_limits(tly_context_limits *limits, int host)
 {
     int64_t cache = tly_stream_bytes(); /* half of the last one */
     /* A host's threads may use other CPUs than the one that asks, which it may have bound. */

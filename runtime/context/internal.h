@@ -32,14 +32,14 @@
 #define TLY_SEEN_WORDS (2 + 5 + 3 * TALLY_MAX_RANK + 2)
 
 /* Native code, shared by all kernels of its key. */
-typedef struct tly_native {
+typedef struct tly_native_code {
     tly_object base;
     tly_launch launch;        /* of both codes */
     tly_code code;            /* the full one */
     tly_code quick;           /* what runs before that, if need be; calls may be in it for good */
     tly_shown *shown[2];      /* code and quick, to debuggers; NULL: not */
     _Atomic(tly_entry) entry; /* of `code`, once it is there; NULL until then */
-} tly_native;
+} tly_native_code;
 
 typedef struct tally_vulkan tally_vulkan;
 typedef struct tally_vulkan_kernel tally_vulkan_kernel;
@@ -47,7 +47,7 @@ typedef struct tly_vulkan_known tly_vulkan_known; /* vulkan/door.c */
 
 /* What the machine says about threads and memory, none of which changes a bit. Tests set others
  * before they make kernels. */
-typedef struct tly_limits {
+typedef struct tly_context_limits {
     int32_t cpus;          /* most tasks of a run; 0: as many as its thread may use CPUs */
     int32_t host_cpus;     /* the same on threads that a host lends to one run */
     int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
@@ -57,7 +57,7 @@ typedef struct tly_limits {
     int64_t crowd;         /* ... from which on these may be in each other's way to memory */
     int64_t share;         /* bytes: least width of a thread's range of lanes */
     int64_t scratch_bytes; /* of a task */
-} tly_limits;
+} tly_context_limits;
 
 struct tally_context {
     int32_t threads; /* of a run that names no number */
@@ -70,7 +70,7 @@ struct tally_context {
     tly_background background;
     tly_store store; /* behind both */
     tly_pool pool;
-    tly_limits limits;
+    tly_context_limits limits;
     tly_spare spare; /* scratch */
     pthread_mutex_t generator_lock;
     const tly_generator *generator; /* NULL: not opened yet; guarded by generator_lock */
@@ -103,7 +103,7 @@ struct tally_kernel {
     int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
     tly_worth worth[2]; /* of threads that hand on: out of place, in place */
     tally_context *context;
-    tly_native *object;       /* NULL if empty, or not for a CPU */
+    tly_native_code *object;  /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */
     char *word;               /* runs on a CPU are told; NULL: they are not */
     atomic_uint refs;         /* handles, and at most one thread that has seen it */
@@ -169,7 +169,7 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
 /* native.c: the code for a request that is for a CPU, `full`: never quick code alone; the caller
  * gets a reference. */
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
-                            tly_native **native, tly_origin *origin, tally_error *error);
+                            tly_native_code **native, tly_origin *origin, tally_error *error);
 
 /* native.c: whether tly_native_get would have code, without making any. */
 tally_status tly_native_supports(tally_context *context, const tly_request *request,

@@ -11,11 +11,11 @@
 
 tally_status tly_make_cpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const char *level, const char *plan,
-                          int quick, tly_artefact *artefact, tally_error *error)
+                          int quick, tly_artifact *artifact, tally_error *error)
 {
     if (context->isolate == 0) {
         return (quick ? generator->generate_quick : generator->generate)(problem, level, plan,
-                                                                         artefact, error);
+                                                                         artifact, error);
     }
     tly_make_request request = { .what = quick ? TLY_MAKE_CPU_QUICK : TLY_MAKE_CPU,
                                  .problem = *problem };
@@ -24,31 +24,31 @@ tally_status tly_make_cpu(const tally_context *context, const tly_generator *gen
     strncpy(request.level, level, sizeof request.level - 1);
     tally_status status = tly_helper_ask(context, generator, &request, plan, &reply, bytes, error);
     if (status == TALLY_OK) {
-        artefact->launch = reply.launch;
-        artefact->code = bytes[0];
-        artefact->code_bytes = (size_t)reply.bytes[0];
+        artifact->launch = reply.launch;
+        artifact->code = bytes[0];
+        artifact->code_bytes = (size_t)reply.bytes[0];
     }
     return status;
 }
 
 void tly_release_cpu(const tally_context *context, const tly_generator *generator,
-                     tly_artefact *artefact)
+                     tly_artifact *artifact)
 {
     if (context->isolate == 0) {
-        generator->release(artefact);
+        generator->release(artifact);
     } else {
-        free(artefact->code);
-        artefact->code = NULL;
-        artefact->code_bytes = 0;
+        free(artifact->code);
+        artifact->code = NULL;
+        artifact->code_bytes = 0;
     }
 }
 
 tally_status tly_make_gpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const tly_caps *caps,
-                          const tly_gpu_plan *plan, tly_gpu_artefact *artefact, tally_error *error)
+                          const tly_gpu_plan *plan, tly_gpu_artifact *artifact, tally_error *error)
 {
     if (context->isolate == 0) {
-        return generator->generate_gpu(problem, caps, plan, artefact, error);
+        return generator->generate_gpu(problem, caps, plan, artifact, error);
     }
     tly_make_request request = {
         .what = TLY_MAKE_GPU, .problem = *problem, .caps = *caps, .plan = *plan
@@ -57,24 +57,24 @@ tally_status tly_make_gpu(const tally_context *context, const tly_generator *gen
     void *bytes[TLY_GPU_PASSES] = { NULL };
     tally_status status = tly_helper_ask(context, generator, &request, "", &reply, bytes, error);
     for (int i = 0; i < TLY_GPU_PASSES && status == TALLY_OK; i++) {
-        artefact->launch = reply.gpu;
-        artefact->words[i] = bytes[i];
-        artefact->word_count[i] = (size_t)reply.bytes[i] / sizeof(uint32_t);
+        artifact->launch = reply.gpu;
+        artifact->words[i] = bytes[i];
+        artifact->word_count[i] = (size_t)reply.bytes[i] / sizeof(uint32_t);
     }
     return status;
 }
 
-void tly_release_gpu_artefact(const tally_context *context, const tly_generator *generator,
-                              tly_gpu_artefact *artefact)
+void tly_release_gpu_artifact(const tally_context *context, const tly_generator *generator,
+                              tly_gpu_artifact *artifact)
 {
     if (context->isolate == 0) {
-        generator->release_gpu(artefact);
+        generator->release_gpu(artifact);
         return;
     }
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        free(artefact->words[i]);
-        artefact->words[i] = NULL;
-        artefact->word_count[i] = 0;
+        free(artifact->words[i]);
+        artifact->words[i] = NULL;
+        artifact->word_count[i] = 0;
     }
 }
 

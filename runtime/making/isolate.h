@@ -12,15 +12,15 @@
  * they make is given back by the release functions here. */
 tally_status tly_make_cpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const char *level, const char *plan,
-                          int quick, tly_artefact *artefact, tally_error *error);
+                          int quick, tly_artifact *artifact, tally_error *error);
 void tly_release_cpu(const tally_context *context, const tly_generator *generator,
-                     tly_artefact *artefact);
+                     tly_artifact *artifact);
 
 tally_status tly_make_gpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const tly_caps *caps,
-                          const tly_gpu_plan *plan, tly_gpu_artefact *artefact, tally_error *error);
-void tly_release_gpu_artefact(const tally_context *context, const tly_generator *generator,
-                              tly_gpu_artefact *artefact);
+                          const tly_gpu_plan *plan, tly_gpu_artifact *artifact, tally_error *error);
+void tly_release_gpu_artifact(const tally_context *context, const tly_generator *generator,
+                              tly_gpu_artifact *artifact);
 
 /* Opens what these need beside the generator, `gpu` for the latter two; in a process of its own:
  * looks for its program. */

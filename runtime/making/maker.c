@@ -106,7 +106,7 @@ typedef struct job {
 
 static tally_status make_cpu(job *j)
 {
-    tly_artefact made = { .code = NULL };
+    tly_artifact made = { .code = NULL };
     const tly_generator *g = j->generator;
     int quick = j->request.what == TLY_MAKE_CPU_QUICK && g->generate_quick != NULL;
     tally_status status = (quick ? g->generate_quick : g->generate)(
@@ -127,7 +127,7 @@ static tally_status no_vulkan(job *j)
 
 static tally_status make_gpu(job *j)
 {
-    tly_gpu_artefact made;
+    tly_gpu_artifact made;
     memset(&made, 0, sizeof made);
     if (j->generator->generate_gpu == NULL) {
         return no_vulkan(j);

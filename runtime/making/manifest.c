@@ -47,7 +47,7 @@ static void drop(whole *w)
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-static tally_status take_modules(whole *w, const tly_gpu_artefact *a, const tly_caps *caps,
+static tally_status take_modules(whole *w, const tly_gpu_artifact *a, const tly_caps *caps,
                                  tally_error *error)
 {
     tally_manifest *m = &w->manifest;
@@ -183,7 +183,7 @@ typedef struct making {
     whole *w;
 } making;
 
-static tally_status fill(const making *m, const tly_gpu_plan *plan, const tly_gpu_artefact *a,
+static tally_status fill(const making *m, const tly_gpu_plan *plan, const tly_gpu_artifact *a,
                          tally_error *error)
 {
     const tly_request *r = m->request;
@@ -206,18 +206,18 @@ static tally_status make(void *state, tally_error *error)
     const making *m = state;
     const tly_generator *generator;
     tly_gpu_plan plan;
-    tly_gpu_artefact artefact = { 0 };
+    tly_gpu_artifact artifact = { 0 };
     tally_status status = tly_generator_find(m->context, &generator, error);
     if (status == TALLY_OK) {
         status = tly_plan_gpu(generator, m->request, &plan, error);
     }
     if (status == TALLY_OK) {
         status = tly_make_gpu(m->context, generator, &m->request->problem, &m->request->caps, &plan,
-                              &artefact, error);
+                              &artifact, error);
     }
     if (status == TALLY_OK) {
-        status = fill(m, &plan, &artefact, error);
-        tly_release_gpu_artefact(m->context, generator, &artefact);
+        status = fill(m, &plan, &artifact, error);
+        tly_release_gpu_artifact(m->context, generator, &artifact);
     }
     return status;
 }

@@ -68,15 +68,15 @@ static void name(const tly_object *object, tly_store_name *n)
 
 /* --- making -------------------------------------------------------------------------------- */
 
-static tally_status join(const tly_artefact *artefact, tly_piece *made, tally_error *error)
+static tally_status join(const tly_artifact *artifact, tly_piece *made, tally_error *error)
 {
-    made->count = sizeof artefact->launch + artefact->code_bytes;
+    made->count = sizeof artifact->launch + artifact->code_bytes;
     char *bytes = malloc(made->count);
     if (bytes == NULL) {
         return tly_out_of_memory(error, "a kernel", made->count);
     }
-    memcpy(bytes, &artefact->launch, sizeof artefact->launch);
-    memcpy(bytes + sizeof artefact->launch, artefact->code, artefact->code_bytes);
+    memcpy(bytes, &artifact->launch, sizeof artifact->launch);
+    memcpy(bytes + sizeof artifact->launch, artifact->code, artifact->code_bytes);
     made->bytes = bytes;
     return TALLY_OK;
 }
@@ -99,16 +99,16 @@ static tally_status make_now(void *state, tally_error *error)
     if (status != TALLY_OK) {
         return status;
     }
-    tly_artefact artefact = { .code = NULL };
+    tly_artifact artifact = { .code = NULL };
     m->made->quick = m->quick && generator->generate_quick != NULL;
     status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, m->made->quick,
-                          &artefact, error);
+                          &artifact, error);
     if (status != TALLY_OK) {
         return status;
     }
-    status = join(&artefact, m->made, error);
+    status = join(&artifact, m->made, error);
     m->made->lasting = tly_generator_lasting(generator);
-    tly_release_cpu(context, generator, &artefact);
+    tly_release_cpu(context, generator, &artifact);
     return status;
 }
 
@@ -169,7 +169,7 @@ static int sound(const tly_launch *l, const facts *f)
 }
 
 /* To debuggers, as tally_cumsum_f32_rows_x86_64_v4. */
-static void show(tly_native *native, int quick, size_t bytes)
+static void show(tly_native_code *native, int quick, size_t bytes)
 {
     const tally_context *context = native->base.key.owner;
     tly_store_name n;
@@ -184,7 +184,7 @@ static void show(tly_native *native, int quick, size_t bytes)
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
-    tly_native *native = (tly_native *)object;
+    tly_native_code *native = (tly_native_code *)object;
     tly_launch launch;
     if (made->count > sizeof launch) {
         memcpy(&launch, made->bytes, sizeof launch);
@@ -210,7 +210,7 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
 
 static void unload(tly_object *object)
 {
-    tly_native *native = (tly_native *)object;
+    tly_native_code *native = (tly_native_code *)object;
     for (int quick = 0; quick < 2; quick++) {
         tly_debug_hide(native->shown[quick]);
         native->shown[quick] = NULL;
@@ -223,7 +223,7 @@ static void unload(tly_object *object)
 
 static const tly_backend backend = {
     .kind = "cpu",
-    .object_bytes = sizeof(tly_native),
+    .object_bytes = sizeof(tly_native_code),
     .facts_bytes = sizeof(facts),
     .make = make,
     .make_quick = make_quick,
@@ -241,7 +241,7 @@ static void find_facts(const tly_request *request, facts *f)
 }
 
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
-                            tly_native **native, tly_origin *origin, tally_error *error)
+                            tly_native_code **native, tly_origin *origin, tally_error *error)
 {
     facts f;
     find_facts(request, &f);
@@ -250,7 +250,7 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
                                : tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
-        *native = (tly_native *)object;
+        *native = (tly_native_code *)object;
     } else if (status == TALLY_NO_GENERATOR) {
         tly_tell_missing(context, request, error);
     }

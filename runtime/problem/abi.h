@@ -88,7 +88,7 @@ typedef struct tly_task {
  * floating-point environment. */
 typedef int64_t (*tly_entry)(const tly_args *args, const tly_task *task);
 
-/* What a launch must know of a kernel. Stored in front of the code in every artefact. */
+/* What a launch must know of a kernel. Stored in front of the code in every artifact. */
 typedef struct tly_launch {
     uint32_t abi;               /* TLY_ABI_VERSION */
     uint32_t form;              /* tly_form */

@@ -16,11 +16,11 @@
 #define TLY_GENERATOR_VERSION 21u
 
 /* A kernel as bytes: position-independent, entry at byte 0, nothing to relocate. */
-typedef struct tly_artefact {
+typedef struct tly_artifact {
     tly_launch launch;
     unsigned char *code;
     size_t code_bytes;
-} tly_artefact;
+} tly_artifact;
 
 /* A word of an object (docs/ahead.md). */
 typedef struct tly_ahead_word_order {
@@ -76,8 +76,8 @@ typedef struct tly_generator {
     const char *identity;
     /* `level` is "x86-64-v3" and its like; `plan` overrides, "" for none. Thread-safe. */
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
-                             tly_artefact *artefact, tally_error *error);
-    void (*release)(tly_artefact *artefact);
+                             tly_artifact *artifact, tally_error *error);
+    void (*release)(tly_artifact *artifact);
     /* Text of TALLY_STAGE_PLAN and later. Of TALLY_STAGE_LAUNCH the bytes of the launch record,
      * which the runtime makes a text of: it alone has the geometry. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
@@ -90,16 +90,16 @@ typedef struct tly_generator {
                              const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
                              tally_error *error);
     tally_status (*generate_gpu)(const tly_problem *problem, const tly_caps *caps,
-                                 const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                                 const tly_gpu_plan *plan, tly_gpu_artifact *artifact,
                                  tally_error *error);
-    void (*release_gpu)(tly_gpu_artefact *artefact);
+    void (*release_gpu)(tly_gpu_artifact *artifact);
     tally_status (*show_gpu)(const tly_problem *problem, const tly_caps *caps,
                              const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                              void *user, tally_error *error);
     /* As `generate`, of the same kernel IR and so with the same launch record and results, but
      * soon rather than well. NULL: there is no such way. */
     tally_status (*generate_quick)(const tly_problem *problem, const char *level, const char *plan,
-                                   tly_artefact *artefact, tally_error *error);
+                                   tly_artifact *artifact, tally_error *error);
     /* TALLY_STAGE_CHOICES for Vulkan, which the geometry has a say in; NULL as plan_gpu. */
     tally_status (*choices_gpu)(const tly_problem *problem, const tly_geometry *geometry,
                                 const tly_caps *caps, const char *overrides, tally_write write,

@@ -156,10 +156,10 @@ static inline void tly_caps_of_code(const tly_caps *caps, const tly_gpu_plan *pl
                                             : (uint32_t)(SHUFFLES | TLY_SUBGROUP_ARITHMETIC);
 }
 
-typedef struct tly_gpu_artefact {
+typedef struct tly_gpu_artifact {
     tly_gpu_launch launch;
     uint32_t *words[TLY_GPU_PASSES];
     size_t word_count[TLY_GPU_PASSES];
-} tly_gpu_artefact;
+} tly_gpu_artifact;
 
 #endif

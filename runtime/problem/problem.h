@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The canonical problem: what a descriptor comes down to once names, size-1 dims, mergeable dims
- * and directions are gone. Split in two:
- *   tly_problem   what generated code depends on; it is the kernel's key, byte for byte
- *   tly_geometry  sizes, strides and offsets that only the launch needs
- * so that a new batch size, axis length or offset costs no compilation. The generator sees
- * tly_problem alone.
+ * The canonical problem. Canonicalisation removes dims of size 1, merges dims, and reflects the
+ * strides of reverse scans, so that many descriptors become one problem. The result has two parts:
+ *   tly_problem   what generated code depends on. Its bytes are the kernel's key.
+ *   tly_geometry  sizes, strides and offsets, which only the launch needs.
+ * The generator sees tly_problem alone, so a new batch size, axis length or offset needs no
+ * compilation.
  */
 #ifndef TLY_PROBLEM_H
 #define TLY_PROBLEM_H
@@ -15,24 +15,24 @@
 #include "../descriptor/descriptor.h"
 #include "../descriptor/tensors.h"
 
-/* How the scanned axis lies in memory. In every form the scan runs forward: a reverse scan is the
- * same one with reflected (negated) strides and a moved first element. */
+/* How the axis lies in memory. The scan runs forward in every form: a reverse scan has negated
+ * strides, and its first element is the last one in memory. */
 typedef enum tly_form {
-    /* The axis is the innermost dim of the output: one row is a stream of `length` elements,
-     * each tensor has its step. With unit > 1 the stream interleaves `unit` scans (a packed axis
-     * x inner block, inner 2 to 15): position p continues position p - unit. */
+    /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with a
+     * step in each tensor. If `unit` is above 1, the stream interleaves `unit` scans, and position p
+     * continues position p - unit. Packed lanes, 2 to TLY_MAX_UNIT of them, become such a stream. */
     TLY_ROWS = 1,
-    /* Another dim ("lanes", `inner` elements) is the innermost of the output; the tensors'
-     * steps are those along it, strides along the axis are launch arguments. */
+    /* Another dim, the lanes, is the innermost of the output. It has `inner` elements, and the
+     * tensors' steps are those along it. Strides along the axis are launch arguments. */
     TLY_COLUMNS = 2,
-    /* The axis is innermost in the output (step 1 or -1), lanes in the input (step 1): a transposed
-     * view. Strides of the input's axis and of the output's lanes are launch arguments. */
+    /* A transposed view: the axis is innermost in the output (step 1 or -1), and the lanes are in
+     * the input (step 1). The other two strides are launch arguments. */
     TLY_TRANSPOSED = 3,
-    /* Reductions of rows: `length` elements, a step apart, the last reduced dim; `steps` of them,
-     * by the other reduced dims, make one element of the output. */
+    /* Reductions of rows. A row is the last reduced dim, `length` elements a step apart. The other
+     * reduced dims make `steps` such rows of each element of the output. */
     TLY_REDUCED_ROWS = 4,
-    /* Reductions of lanes: `inner` lanes, elements of the output side by side, each of `length`
-     * times `steps` elements. */
+    /* Reductions of lanes. `inner` elements of the output lie side by side, and each is made of
+     * `length` times `steps` elements. */
     TLY_REDUCED_LANES = 5
 } tly_form;
 
@@ -45,27 +45,27 @@ static inline int tly_reduces(int form)
 /* How the lanes of TLY_COLUMNS and TLY_TRANSPOSED lie. */
 typedef enum tly_packing {
     TLY_PACKED_NOT = 0, /* nothing is known */
-    /* Axis and lanes are one block in all tensors, which the scan runs through upwards or downwards
-     * in memory. */
+    /* Axis and lanes are one contiguous block in all tensors. The scan runs through it upwards or
+     * downwards in memory. */
     TLY_PACKED_UP = 1,
     TLY_PACKED_DOWN = 2,
-    /* Columns: lanes are apart in the input, and the scan runs through its neighbouring elements
-     * upwards or downwards. Transposed views: downwards through the output's. */
+    /* Columns: the lanes are apart in the input, and neighbours along the axis are neighbours in
+     * memory, upwards or downwards. Transposed views: the output's axis runs downwards. */
     TLY_AXIS_UP = 3,
     TLY_AXIS_DOWN = 4,
-    /* Columns: lanes and axis are apart in the input, neighbouring rows are neighbours there, and
-     * lanes are in the output. */
+    /* Columns: lanes and axis are apart in the input, where neighbouring rows are neighbours. In the
+     * output the lanes are neighbours. */
     TLY_ROWS_UP = 5
 } tly_packing;
 
-/* How a reduction deals with its elements. */
+/* How a reduction's elements are combined. */
 typedef enum tly_reduced_way {
-    TLY_REDUCED_ONE = 0,    /* row by row, lanes side by side */
-    TLY_REDUCED_SHORT = 1,  /* rows: several short ones at once */
-    TLY_REDUCED_MEDIUM = 2, /* rows: several longer ones, where vectors are loaded in part */
-    TLY_REDUCED_PACKED =
-        3,               /* few lanes: steps of the axis are one behind the other, in any order */
-    TLY_REDUCED_LONG = 4 /* products of floats: lanes that are neighbours, and many steps */
+    TLY_REDUCED_ONE = 0,   /* row by row, lanes side by side */
+    TLY_REDUCED_SHORT = 1, /* rows: several short ones at once */
+    TLY_REDUCED_MEDIUM =
+        2, /* rows: several longer ones at once, if vectors can be loaded in part */
+    TLY_REDUCED_PACKED = 3, /* few lanes: the steps of the axis are contiguous, in any order */
+    TLY_REDUCED_LONG = 4    /* products of floats: lanes that are neighbours, and many steps */
 } tly_reduced_way;
 
 /* A step that is no literal of the kernel but a launch argument. */
@@ -74,43 +74,43 @@ typedef enum tly_reduced_way {
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
 
-/* What code depends on of a tensor. */
+/* The facts of a tensor that code depends on. */
 typedef struct tly_tensor_facts {
     uint8_t dtype; /* tally_dtype */
     int8_t step;   /* elements: of the input -2 to 2 or TLY_ANY_STEP; of the output -1, 1 or
                       TLY_ANY_STEP, -1 in TLY_ROWS only */
 } tly_tensor_facts;
 
-/* Facts of each form. `least` is the largest power of two, up to 16, within a size that is
- * small: what is known of it where vectors must fit; 0: the size is not small, or known better. */
+/* The facts of each form. `least` is a lower bound of a small size, which vectors must fit: a power
+ * of two up to 16. It is 0 where the size is not small, or is itself a fact. */
 typedef struct tly_row_facts {
     uint8_t dense;     /* 1: row r + 1 starts where row r ends, in all tensors */
-    uint8_t length;    /* stream elements a row, as a literal; 0: a launch argument */
-    uint8_t least;     /* ... of rows that are not dense */
-    uint8_t is_medium; /* 1: dense, one scan each, more than TLY_SHORT_ROW elements and up to
-                          TLY_MEDIUM_ROW: one kernel has all these lengths */
+    uint8_t length;    /* stream elements of a row, as a literal; 0: a launch argument */
+    uint8_t least;     /* of the length of rows that are not dense */
+    uint8_t is_medium; /* 1: dense rows of one scan each, of more than TLY_SHORT_ROW elements, up to
+                          TLY_MEDIUM_ROW. One kernel serves all these lengths. */
 } tly_row_facts;
 
 typedef struct tly_lane_facts {
     uint8_t packing; /* tly_packing */
     uint8_t count;   /* packed lanes, as a literal; 0: a launch argument */
-    uint8_t least;   /* of lanes that are few, or of fewer steps of transposed views */
-    uint8_t lines;   /* 1: TLY_ROWS_UP, and rows along another dim continue to whole lines of output
+    uint8_t least;   /* of the lanes; of transposed views also of the steps, if these are fewer */
+    uint8_t lines;   /* 1: TLY_ROWS_UP, and the rows of another dim complete whole lines of output
                         (tly_line_dim) */
 } tly_lane_facts;
 
 typedef struct tly_reduced_facts {
     uint8_t way;       /* tly_reduced_way */
-    uint8_t has_steps; /* 1: rows that are dealt with several at once have several steps each */
-    uint8_t least;     /* of lanes */
-    uint8_t counts_32; /* 1: indices, and 32 bits count an output's elements */
+    uint8_t has_steps; /* 1: rows that go several at once have several steps each */
+    uint8_t least;     /* of the lanes */
+    uint8_t counts_32; /* 1: results are indices, and 32 bits count the elements of a result */
 } tly_reduced_facts;
 
-/* No padding, compared and hashed as bytes; zero first, then fill. */
+/* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill it. */
 typedef struct tly_problem {
     uint8_t op;    /* tally_op */
-    uint8_t acc;   /* tally_dtype of the accumulator, resolved: never TALLY_DTYPE_NONE; of what
-                      compares, integers that order as elements do (problem.c, problem_reduce.c) */
+    uint8_t acc;   /* tally_dtype of the accumulator, never TALLY_DTYPE_NONE. Comparisons have
+                      integers that order as the elements do (problem.c, problem_reduce.c). */
     uint8_t order; /* tally_order */
     uint8_t exclusive : 1;
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
@@ -137,8 +137,8 @@ typedef struct tly_dim {
 typedef struct tly_tensor_place {
     int64_t axis;      /* TLY_ROWS: the step; else the stride along the axis */
     int64_t lane;      /* along lanes; 0 for TLY_ROWS */
-    int64_t first;     /* index, from the caller's pointer, of position 0 */
-    int64_t low, high; /* lowest and highest index read or written; high < low if there is none */
+    int64_t first;     /* index of position 0, from the caller's pointer */
+    int64_t low, high; /* lowest and highest index that is accessed; high < low if there is none */
 } tly_tensor_place;
 
 typedef struct tly_geometry {
@@ -147,9 +147,9 @@ typedef struct tly_geometry {
     int64_t rows;       /* product of the outer sizes; 1 if none */
     int32_t outer_rank; /* 0 to 7 */
     int32_t empty;      /* 1: some size is 0, nothing to do */
-    tly_dim outer[TALLY_MAX_RANK - 1]; /* that with the nearest neighbours in memory last */
-    /* Reductions: the reduced dims but that of `length`, outermost first; the output has no stride
-     * there. */
+    tly_dim outer[TALLY_MAX_RANK - 1]; /* the dim with the nearest neighbours comes last */
+    /* Reductions: the reduced dims without that of `length`, outermost first. Their strides in the
+     * output are 0. */
     tly_dim reduced[TALLY_MAX_RANK];
     int32_t reduced_rank;
     int64_t steps; /* product of their sizes; 1 if none */
@@ -162,8 +162,7 @@ static inline int64_t tly_element_bytes(const tly_problem *p, int tensor)
     return (int64_t)tally_dtype_bytes((tally_dtype)p->tensor[tensor].dtype);
 }
 
-/* 1 if no launch has input and output in one memory: in place is for scans of equal strides and
- * dtypes. A step that is a literal is so far from any other. */
+/* 1 if no launch can be in place, because a scan in place needs equal dtypes and strides. */
 static inline int tly_is_apart(const tly_problem *p)
 {
     return tly_reduces(p->form) || p->form == TLY_TRANSPOSED ||
@@ -172,12 +171,12 @@ static inline int tly_is_apart(const tly_problem *p)
             p->tensor[TLY_IN].step != p->tensor[TLY_OUT].step);
 }
 
-/* Reduces a descriptor that tally_descriptor_check accepted. Open sizes count as large
- * ones: the problem is that of the kernel for these, and no launch has the geometry. */
+/* Canonicalises a descriptor that tally_descriptor_check accepted. Open sizes count as large ones:
+ * the problem is that of the kernel for large sizes, and the geometry is of no use. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
 
-/* The same of a resolved descriptor, which tly_canonicalise would refuse: it has strides where its
- * flags have none. */
+/* The same of a resolved descriptor. tly_canonicalise would refuse it, as it has strides that its
+ * flags do not state. */
 void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
                                tly_geometry *geometry);
 
@@ -189,8 +188,8 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
                                 tly_geometry *geometry);
 
-/* The dim whose indices continue rows of `row` elements in the output, so that some of them make a
- * line of `line` elements; -1 where none does. Not rows that are neighbours in the input. */
+/* The dim along which rows of `row` elements are contiguous in the output, and make whole lines of
+ * `line` elements; -1 if there is none. Rows that are neighbours in the input do not count. */
 static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t row, int64_t line)
 {
     int32_t i = row < line && line % row == 0 ? count - 1 : -1;
@@ -201,16 +200,16 @@ static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t r
     return i;
 }
 
-/* Walks a dim from its other end; `first`: the element index of position 0, of each tensor. */
+/* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
 void tly_flip_dim(tly_dim *dim, int64_t *first);
 
-/* Joins neighbours over which one walk has even steps in all tensors. */
+/* Merges neighbouring dims that one walk passes in even steps in all tensors. */
 void tly_merge_dims(tly_dim *dims, int32_t *count);
 
-/* Takes a dim out, and joins those around it. */
+/* Takes a dim out, and merges the dims around it. */
 tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
 
-/* Outer dims, outermost first, and what follows from them. */
+/* Sets the outer dims, outermost first, and what follows from them. */
 void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
 
 #endif

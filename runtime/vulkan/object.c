@@ -33,7 +33,7 @@ typedef struct front {
 
 /* --- making --------------------------------------------------------------------------------- */
 
-static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error *error)
+static tally_status join(const tly_gpu_artifact *a, tly_piece *made, tally_error *error)
 {
     front f = { .launch = a->launch };
     size_t words = 0;
@@ -63,13 +63,13 @@ static tally_status generate(tally_context *context, const facts *f, tly_piece *
     if (status != TALLY_OK) {
         return status;
     }
-    tly_gpu_artefact artefact;
-    memset(&artefact, 0, sizeof artefact);
-    status = tly_make_gpu(context, generator, &f->problem, &f->caps, &f->plan, &artefact, error);
+    tly_gpu_artifact artifact;
+    memset(&artifact, 0, sizeof artifact);
+    status = tly_make_gpu(context, generator, &f->problem, &f->caps, &f->plan, &artifact, error);
     if (status == TALLY_OK) {
-        status = join(&artefact, made, error);
+        status = join(&artifact, made, error);
         made->lasting = tly_generator_lasting(generator);
-        tly_release_gpu_artefact(context, generator, &artefact);
+        tly_release_gpu_artifact(context, generator, &artifact);
     }
     return status;
 }

@@ -126,7 +126,7 @@ static void same_code(tally_context *here, tally_context *there, const char *wor
     tally_descriptor d;
     tly_problem problem;
     tly_geometry geometry;
-    tly_artefact a, b;
+    tly_artifact a, b;
     const tly_generator *g;
     tally_descriptor_parse(word, &d, NULL);
     tly_canonicalise(&d, &problem, &geometry);

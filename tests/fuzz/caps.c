@@ -119,7 +119,7 @@ static void force(const subject *s, tly_random *r, tly_gpu_plan *made)
 static void build(const subject *s, const tly_gpu_plan *plan)
 {
     tly_caps code;
-    tly_gpu_artefact made;
+    tly_gpu_artifact made;
     tly_gpu_steps steps;
     tally_error e = TALLY_ERROR_INIT;
     tly_caps_of_code(s->caps, plan, &code);

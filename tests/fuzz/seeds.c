@@ -139,7 +139,7 @@ static void put_gpu(size_t number)
 {
     fuzz_case c;
     tly_gpu_plan plan;
-    tly_gpu_artefact made;
+    tly_gpu_artifact made;
     fuzz_case_make(number, 1, &c);
     HOLDS(tly_gpu_plan_make(&c.problem, &c.geometry, &fuzz_caps, "", &plan, NULL) == TALLY_OK);
     HOLDS(tly_generate_gpu(&c.problem, &fuzz_caps, &plan, &made, NULL) == TALLY_OK);

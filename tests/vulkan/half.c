@@ -73,15 +73,15 @@ static void print_kernel(const conversion *c, char *text, size_t capacity)
 }
 
 static tally_status generate_one(const tly_problem *problem, const tly_caps *caps,
-                                 const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                                 const tly_gpu_plan *plan, tly_gpu_artifact *artifact,
                                  tally_error *error)
 {
     (void)problem;
     char text[2048];
     kir_kernel *kernel = NULL;
     const tly_spirv_options options = { .caps = caps };
-    memset(artefact, 0, sizeof *artefact);
-    artefact->launch = (tly_gpu_launch){
+    memset(artifact, 0, sizeof *artifact);
+    artifact->launch = (tly_gpu_launch){
         .abi = TLY_GPU_ABI_VERSION,
         .form = TLY_GPU_LANES,
         .passes = 1,
@@ -93,17 +93,17 @@ static tally_status generate_one(const tly_problem *problem, const tly_caps *cap
     print_kernel(&conversions[plan->vector], text, sizeof text);
     tally_status status = kir_parse(text, strlen(text), &kernel, error);
     if (status == TALLY_OK) {
-        artefact->launch.tensors = kir_tensors(kernel);
-        status = tly_spirv_lower(kernel, &options, &artefact->words[0], &artefact->word_count[0],
+        artifact->launch.tensors = kir_tensors(kernel);
+        status = tly_spirv_lower(kernel, &options, &artifact->words[0], &artifact->word_count[0],
                                  error);
     }
     kir_free(kernel);
     return status;
 }
 
-static void release_one(tly_gpu_artefact *artefact)
+static void release_one(tly_gpu_artifact *artifact)
 {
-    free(artefact->words[0]);
+    free(artifact->words[0]);
 }
 
 static const tly_generator generator = {
