@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vocabulary that templates write kernels in. Every word takes the context of the kernel that
- * is being built and emits one operation of kernel IR (docs/kir.md); what has no word here is called
- * by its name in kir.h, with c->b.
+ * is being built and emits one operation of kernel IR (docs/kir.md); what has no word here is
+ * called by its name in kir.h, with c->b.
  */
 #ifndef TLY_EMIT_H
 #define TLY_EMIT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codegen/plan/gpu_planner.c and the GPU templates: what is refused and why, how reductions are read, and
- * that whatever is chosen (test_gpu_chosen.c) becomes modules that the validator takes.
+ * codegen/plan/gpu_planner.c and the GPU templates: what is refused and why, how reductions are
+ * read, and that whatever is chosen (test_gpu_chosen.c) becomes modules that the validator takes.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codegen/plan/gpu_planner.c: what is chosen for which problem on which device, and for which lengths. */
+/* codegen/plan/gpu_planner.c: what is chosen for which problem on which device, and for which
+ * lengths. */
 #include <stdio.h>
 #include <string.h>
 

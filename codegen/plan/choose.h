@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the plan of a kernel for CPUs is chosen: the keys of its template one by one, in the order of their
- * table, by functions that name their measurements (choose_rows.c,
- * choose_columns.c, choose_reduce.c). docs/tuning-notes.md has what was tried.
+ * How the plan of a kernel for CPUs is chosen: the keys of its template one by one, in the order of
+ * their table, by functions that name their measurements (choose_rows.c, choose_columns.c,
+ * choose_reduce.c). docs/tuning-notes.md has what was tried.
  */
 #ifndef TLY_PLAN_CHOOSE_H
 #define TLY_PLAN_CHOOSE_H

@@ -5,9 +5,9 @@
  *
  * What is combined are states: an element x, as an accumulator, goes through the problem's stages
  * (such as a square), is lifted to a state, states are combined, and a state is projected to a
- * result, an accumulator again, which goes through stages, too (such as a root). A state has up to three
- * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so
- * that libtally can plan without what builds kernels.
+ * result, an accumulator again, which goes through stages, too (such as a root). A state has up to
+ * three parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts
+ * alone, so that libtally can plan without what builds kernels.
  */
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
@@ -88,7 +88,8 @@ enum {
 };
 
 /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a state
- * its own result. `at`: where the element lies, or the one that the result belongs to; never NULL. */
+ * its own result. `at`: where the element lies, or the one that the result belongs to; never
+ * NULL. */
 typedef struct tly_operator_code {
     uint8_t op;
     kir_value (*lift)(struct tly_build *c, kir_value x, const struct tly_place *at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of a kernel for a CPU: every choice that a template is built with. planner.h makes plans.
+ * The plan of a kernel for a CPU: every choice that a template is built with. planner.h makes
+ * plans.
  */
 #ifndef TLY_PLAN_H
 #define TLY_PLAN_H

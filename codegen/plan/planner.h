@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans are made here, from the problem and the target's facts. Their heuristics are in choose_*.c
- * (choose.h), where every number names its measurement; what a template can be built with is in
- * its row (limits.h). A plan prints itself, and single choices can be overridden by "key=value", for
+ * (choose.h), where every number names its measurement; what a template can be built with is in its
+ * row (limits.h). A plan prints itself, and single choices can be overridden by "key=value", for
  * experiments: what is printed, given back, makes the same plan.
  */
 #ifndef TLY_PLANNER_H

@@ -18,9 +18,10 @@
 /* How the axis lies in memory. The scan runs forward in every form: a reverse scan has negated
  * strides, and its first element is the last one in memory. */
 typedef enum tly_form {
-    /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with a
-     * step in each tensor. If `unit` is above 1, the stream interleaves `unit` scans, and position p
-     * continues position p - unit. Packed lanes, 2 to TLY_MAX_UNIT of them, become such a stream. */
+    /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with
+     * a step in each tensor. If `unit` is above 1, the stream interleaves `unit` scans, and
+     * position p continues position p - unit. Packed lanes, 2 to TLY_MAX_UNIT of them, become
+     * such a stream. */
     TLY_ROWS = 1,
     /* Another dim, the lanes, is the innermost of the output. It has `inner` elements, and the
      * tensors' steps are those along it. Strides along the axis are launch arguments. */
@@ -53,8 +54,8 @@ typedef enum tly_packing {
      * memory, upwards or downwards. Transposed views: the output's axis runs downwards. */
     TLY_AXIS_UP = 3,
     TLY_AXIS_DOWN = 4,
-    /* Columns: lanes and axis are apart in the input, where neighbouring rows are neighbours. In the
-     * output the lanes are neighbours. */
+    /* Columns: lanes and axis are apart in the input, where neighbouring rows are neighbours. In
+     * the output the lanes are neighbours. */
     TLY_ROWS_UP = 5
 } tly_packing;
 
@@ -106,7 +107,8 @@ typedef struct tly_reduced_facts {
     uint8_t counts_32; /* 1: results are indices, and 32 bits count the elements of a result */
 } tly_reduced_facts;
 
-/* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill it. */
+/* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill
+ * it. */
 typedef struct tly_problem {
     uint8_t op;    /* tally_op */
     uint8_t acc;   /* tally_dtype of the accumulator, never TALLY_DTYPE_NONE. Comparisons have

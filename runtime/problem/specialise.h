@@ -40,8 +40,8 @@ enum {
     TLY_REDUCED_SHORT_STEP = 7
 };
 
-/* Completes a problem whose form and geometry are known. It sets the facts that depend on sizes, and
- * drops those that no kernel for such sizes depends on. */
+/* Completes a problem whose form and geometry are known. It sets the facts that depend on sizes,
+ * and drops those that no kernel for such sizes depends on. */
 void tly_specialise(tly_problem *problem, const tly_geometry *geometry);
 
 /* For Vulkan devices, after tly_specialise: drops the facts that their kernels do not use. Narrow
