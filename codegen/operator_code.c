@@ -12,17 +12,12 @@
 #define OF_EXP .lift = tly_lift_exp, .combine = tly_combine_exp, .project = tly_project_exp
 
 static const tly_operator_code codes[] = {
-    { .op = TALLY_CUMLOGSUMEXP, OF_EXP },
+#define CODE(...) __VA_ARGS__
+#define OPERATOR(NAME, facts, kernel, code, about) { .op = TALLY_##NAME, code },
+#include "../runtime/descriptor/operators.def"
+#undef OPERATOR
+#undef CODE
     { .op = TLY_WIDE_MEAN, .lift = tly_lift_wide, .combine = tly_combine_wide },
-    { .op = TALLY_LOG_SUM_EXP, OF_EXP, .take = tly_take_exp },
-    { .op = TALLY_ARGMAX,
-      .lift = tly_lift_indexed,
-      .combine = tly_combine_largest,
-      .project = tly_project_index },
-    { .op = TALLY_ARGMIN,
-      .lift = tly_lift_indexed,
-      .combine = tly_combine_smallest,
-      .project = tly_project_index },
 };
 
 const tly_operator_code *tly_operator_code_find(int op)

@@ -12,36 +12,12 @@
 #define REDUCE (TALLY_KEEPDIMS | STRIDES)
 #define PICK TALLY_NAN_IGNORE
 
-#define OWN TLY_COMPUTES_OWN
-#define WIDEST TLY_COMPUTES_WIDEST
-#define REALS TLY_COMPUTES_REALS
-#define KEYS TLY_COMPUTES_KEYS
-#define INDICES TLY_COMPUTES_INDICES
-#define FREE TLY_SEQUENCE_FREE
-#define FLOATS TLY_SEQUENCE_FLOATS
-#define TOLD TLY_SEQUENCE_TOLD
-#define SQUARE TLY_STAGE_SQUARE
-#define SCALE TLY_STAGE_SCALE
-#define LOG TLY_STAGES(TLY_STAGE_CAST, TLY_STAGE_LOG)
-
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0, 0, 0 },
-    [TALLY_CUMPROD] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0, 0, 0 },
-    [TALLY_CUMMAX] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
-    [TALLY_CUMMIN] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
-    [TALLY_CUMLOGSUMEXP] = { 1, 0, SCAN, 0, 0, OWN, FREE, 1, 0, 0 },
-    [TALLY_SUM] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0, 0, 0 },
-    [TALLY_PROD] = { 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0, 0, 0 },
-    [TALLY_MEAN] = { 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0, 0, SCALE },
-    [TALLY_L1] = { 0, 0, REDUCE, 1, 0, OWN, FREE, 0, TLY_STAGE_ABS, 0 },
-    [TALLY_L2] = { 0, 0, REDUCE, 1, 0, REALS, FREE, 0, SQUARE, TLY_STAGE_SQRT },
-    [TALLY_SUM_SQUARE] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0, SQUARE, 0 },
-    [TALLY_LOG_SUM] = { 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0, 0, LOG },
-    [TALLY_LOG_SUM_EXP] = { 0, 0, REDUCE, 0, 0, REALS, FREE, 1, 0, 0 },
-    [TALLY_MAX] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
-    [TALLY_MIN] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
-    [TALLY_ARGMAX] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0, 0, 0 },
-    [TALLY_ARGMIN] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0, 0, 0 },
+#define FACTS(...) __VA_ARGS__
+#define OPERATOR(NAME, facts, kernel, code, about) [TALLY_##NAME] = { facts },
+#include "operators.def"
+#undef OPERATOR
+#undef FACTS
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
@@ -120,13 +96,13 @@ tally_dtype tly_problem_accumulator(const tally_descriptor *full)
     const tly_op_facts *op = &tly_ops[full->op];
     const tally_dtype acc = (tally_dtype)full->acc, dtype = (tally_dtype)full->dtype;
     switch (op->computes) {
-    case WIDEST:
+    case TLY_COMPUTES_WIDEST:
         return acc == TALLY_I32 ? TALLY_I64 : acc == TALLY_U32 ? TALLY_U64 : acc;
-    case REALS:
+    case TLY_COMPUTES_REALS:
         return tly_dtypes[dtype].largest != 0 ? TALLY_F64 : acc;
-    case KEYS:
-    case INDICES:
-        return key_of(dtype, op->scan, op->computes == INDICES);
+    case TLY_COMPUTES_KEYS:
+    case TLY_COMPUTES_INDICES:
+        return key_of(dtype, op->scan, op->computes == TLY_COMPUTES_INDICES);
     default:
         return acc;
     }
@@ -134,14 +110,14 @@ tally_dtype tly_problem_accumulator(const tally_descriptor *full)
 
 int tly_tells_index(int op)
 {
-    return tly_ops[op].computes == INDICES;
+    return tly_ops[op].computes == TLY_COMPUTES_INDICES;
 }
 
 tly_sequence tly_sequence_of(const tally_descriptor *full)
 {
     const int sequence = tly_ops[full->op].sequence;
     const int integers = tly_dtypes[full->out_dtype].largest != 0;
-    return sequence == FLOATS && integers ? FREE : (tly_sequence)sequence;
+    return sequence == TLY_SEQUENCE_FLOATS && integers ? TLY_SEQUENCE_FREE : (tly_sequence)sequence;
 }
 
 uint32_t tly_all_axes(int32_t rank)
