@@ -92,7 +92,7 @@ Test(cli, errors_leave_nobody_stuck)
         { "run cumsum:axis=0 complex.npy", 4, "file", "'<c8'", "f64 f32 f16 bf16" },
         { "run cumsum:axis=1 a.npy --plan unrol=2", 2, "usage", "did you mean unroll?", "reads" },
         { "run cumsum:axis=1 a.npy --plan template=row", 2, "usage", "did you mean rows?",
-          "templates: rows short" },
+          "templates: reduce_rows reduce" },
         { "inspect cumsum:f32:3x4:axis=1 --emit ir", 2, "usage", "did you mean kir?",
           "for a CPU llvm|asm" },
         { "inspect cumsum:axis=1 --emit kir", 2, "dtype", "ends before its dtype",

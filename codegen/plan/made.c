@@ -13,26 +13,12 @@ enum { LIST = 160 };
 
 #define INDICES (TLY_BIT(I64) | TLY_BIT(I32) | TLY_BIT(U64) | TLY_BIT(U32))
 
-/* Outputs that are wider than an input, by its dtype. */
-static const uint32_t wider[TALLY_DTYPE_COUNT] = {
-    [TALLY_F32] = TLY_BIT(F64),
-    [TALLY_F16] = TLY_BIT(F32),
-    [TALLY_BF16] = TLY_BIT(F32),
-    [TALLY_I32] = TLY_BIT(I64),
-    [TALLY_I16] = TLY_BIT(I64) | TLY_BIT(I32),
-    [TALLY_I8] = TLY_BIT(I64) | TLY_BIT(I32),
-    [TALLY_U32] = TLY_BIT(U64),
-    [TALLY_U16] = TLY_BIT(U64) | TLY_BIT(U32),
-    [TALLY_U8] = TLY_BIT(U64) | TLY_BIT(U32),
-    [TALLY_BOOL] = TLY_BIT(I64),
-};
-
 static uint32_t outputs_of(const tly_operator *o, uint8_t dtype)
 {
     uint32_t same = o->dtypes & 1u << dtype;
     if (o->outputs == TLY_OUT_INDICES)
         return same != 0 ? INDICES : 0;
-    return same | (o->outputs == TLY_OUT_WIDER ? wider[dtype] : 0);
+    return same | (o->outputs == TLY_OUT_WIDER ? tly_wider_of((tally_dtype)dtype) : 0);
 }
 
 static const char *list_ops(char text[LIST])

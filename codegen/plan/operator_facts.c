@@ -6,17 +6,25 @@
 
 #include <stddef.h>
 
-static const uint8_t classes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = TLY_FLOATING,  [TALLY_F32] = TLY_FLOATING, [TALLY_F16] = TLY_FLOATING,
-    [TALLY_BF16] = TLY_FLOATING, [TALLY_I64] = TLY_SIGNED,   [TALLY_I32] = TLY_SIGNED,
-    [TALLY_I16] = TLY_SIGNED,    [TALLY_I8] = TLY_SIGNED,    [TALLY_U64] = TLY_UNSIGNED,
-    [TALLY_U32] = TLY_UNSIGNED,  [TALLY_U16] = TLY_UNSIGNED, [TALLY_U8] = TLY_UNSIGNED,
-    [TALLY_BOOL] = TLY_UNSIGNED,
+static const struct {
+    uint8_t class;
+    uint32_t wider; /* bits by tally_dtype */
+} dtypes[TALLY_DTYPE_COUNT] = {
+#define KERNEL(...) __VA_ARGS__
+#define DTYPE(NAME, facts, kernel, file) [TALLY_##NAME] = { kernel },
+#include "../../runtime/descriptor/dtypes.def"
+#undef DTYPE
+#undef KERNEL
 };
 
 tly_class tly_class_of(tally_dtype dtype)
 {
-    return (tly_class)classes[dtype];
+    return (tly_class)dtypes[dtype].class;
+}
+
+uint32_t tly_wider_of(tally_dtype dtype)
+{
+    return dtypes[dtype].wider;
 }
 
 const tly_operator *tly_operator_of(const tly_problem *p)

@@ -21,19 +21,11 @@ const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 0 },
-    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 0 },
-    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 0 },
-    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 0 },
-    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, INT64_MAX },
-    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, INT32_MAX },
-    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, INT16_MAX },
-    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, INT8_MAX },
-    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, UINT64_MAX },
-    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, UINT32_MAX },
-    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, UINT16_MAX },
-    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, UINT8_MAX },
-    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0 },
+#define FACTS(...) __VA_ARGS__
+#define DTYPE(NAME, facts, kernel, file) [TALLY_##NAME] = { facts },
+#include "dtypes.def"
+#undef DTYPE
+#undef FACTS
 };
 
 size_t tally_dtype_bytes(tally_dtype dtype)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command knows of operators beside what the library tells: one table, a row for each.
+ * What the command knows of operators and dtypes beside what the library tells.
  * Whether an operator is a scan, its name, its result and its kernels are the library's to tell.
  */
 #ifndef TLY_ABOUT_H
@@ -36,6 +36,16 @@ typedef struct tly_about {
     int as_loop; /* a reduction of floats by one invocation keeps the plain loop's order */
     tly_measured measured;
 } tly_about;
+
+/* A dtype in files and programs. */
+typedef struct tly_about_dtype {
+    char letter;        /* numpy's: f, V (bf16 comes as V2), i, u or b */
+    const char *c_type; /* that holds an element's bits */
+} tly_about_dtype;
+
+const tly_about_dtype *tly_about_dtype_of(int32_t dtype);
+int tly_about_is_float(int32_t dtype);
+int tly_about_is_signed(int32_t dtype); /* it is an integer with a sign */
 
 /* Of an operator that the library names. */
 const tly_about *tly_about_op(int32_t op);

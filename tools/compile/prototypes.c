@@ -2,21 +2,16 @@
 /* The header of an object: its functions as C and C++ see them. */
 #include "object.h"
 
-#include <inttypes.h>
+#include "../common/about.h"
 
-static const char *const types[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = "double",    [TALLY_F32] = "float",    [TALLY_F16] = "uint16_t",
-    [TALLY_BF16] = "uint16_t", [TALLY_I64] = "int64_t",  [TALLY_I32] = "int32_t",
-    [TALLY_I16] = "int16_t",   [TALLY_I8] = "int8_t",    [TALLY_U64] = "uint64_t",
-    [TALLY_U32] = "uint32_t",  [TALLY_U16] = "uint16_t", [TALLY_U8] = "uint8_t",
-    [TALLY_BOOL] = "uint8_t",
-};
+#include <inttypes.h>
 
 static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, const char *end,
                          const char *more)
 {
     const tally_descriptor *d = &line->descriptor;
-    fprintf(to, "int %s%s(const %s *in, %s *out", line->name, end, types[d->dtype], types[out]);
+    fprintf(to, "int %s%s(const %s *in, %s *out", line->name, end,
+            tly_about_dtype_of(d->dtype)->c_type, tly_about_dtype_of(out)->c_type);
     for (int32_t i = 0, n = 0; i < d->rank; i++) {
         if (d->sizes[i] == TALLY_OPEN_SIZE) {
             fprintf(to, ", int64_t n%d", n++);

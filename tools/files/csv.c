@@ -5,6 +5,8 @@
  */
 #include "csv.h"
 
+#include "../common/about.h"
+
 #include <string.h>
 
 enum { LOOKED_AT = 4096, SHOWN = 40 };
@@ -129,7 +131,7 @@ static int refuse_field(const table *t, int64_t column, span field, tly_csv_outc
         return EXIT_FILE;
     }
     char what[32] = "is no number";
-    if (why == TLY_CSV_TOO_LARGE || t->dtype > TALLY_BF16) {
+    if (why == TLY_CSV_TOO_LARGE || !tly_about_is_float(t->dtype)) {
         snprintf(what, sizeof what, why == TLY_CSV_TOO_LARGE ? "does not fit %s" : "is no %s",
                  dtype);
     }
@@ -137,7 +139,7 @@ static int refuse_field(const table *t, int64_t column, span field, tly_csv_outc
                (long long)t->line, (long long)column, length, field.at, what);
     if (t->separator == ';' && memchr(field.at, ',', (size_t)(field.end - field.at))) {
         tly_hint(t->report, "numbers have a point, not a comma: 1.5");
-    } else if (t->dtype > TALLY_BF16) {
+    } else if (!tly_about_is_float(t->dtype)) {
         tly_hint(t->report, "without a dtype in the word numbers are read as f64");
     } else if (t->line == t->first) {
         tly_hint(t->report, "a first line of names has no numbers in it; " TLY_READABLE);

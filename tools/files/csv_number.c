@@ -2,6 +2,8 @@
 /* Numbers of a table; see csv.h. */
 #include "csv.h"
 
+#include "../common/about.h"
+
 #include "floats.h"
 
 #include <errno.h>
@@ -34,7 +36,7 @@ static tly_csv_outcome read_float(const char *text, tally_dtype dtype, void *to)
 
 static tly_csv_outcome read_integer(const char *text, tally_dtype dtype, void *to)
 {
-    const int is_signed = dtype >= TALLY_I64 && dtype <= TALLY_I8;
+    const int is_signed = tly_about_is_signed(dtype);
     const int bits = 8 * (int)tally_dtype_bytes(dtype);
     const char *digits = text + (*text == '+' || (is_signed && *text == '-'));
     if (!*digits || digits[strspn(digits, "0123456789")]) {
@@ -68,5 +70,5 @@ tly_csv_outcome tly_csv_number(tly_csv_field field, tally_dtype dtype, void *to)
         memcpy(to, &value, 1);
         return TLY_CSV_NUMBER;
     }
-    return dtype <= TALLY_BF16 ? read_float(text, dtype, to) : read_integer(text, dtype, to);
+    return tly_about_is_float(dtype) ? read_float(text, dtype, to) : read_integer(text, dtype, to);
 }

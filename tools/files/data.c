@@ -233,7 +233,7 @@ void tly_kind_fill(const tly_kind *kind, const tally_descriptor *d, int64_t step
     for (b.first = 0; b.first < count; b.first += BLOCK) {
         char *to = (char *)in + (size_t)b.first * element;
         b.count = count - b.first < BLOCK ? count - b.first : BLOCK;
-        if (dtype <= TALLY_BF16) {
+        if (tly_about_is_float(dtype)) {
             kind->make(&b);
             store(dtype, &b, to);
         } else {

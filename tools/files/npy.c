@@ -10,20 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/about.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "'<' is the order of every CPU level");
 
-/* numpy's letter and bytes of each dtype; V2 is what bf16 comes as. */
-static const struct {
-    char letter, bytes;
-    tally_dtype dtype;
-} kinds[] = {
-    { 'f', 8, TALLY_F64 },  { 'f', 4, TALLY_F32 }, { 'f', 2, TALLY_F16 }, { 'V', 2, TALLY_BF16 },
-    { 'i', 8, TALLY_I64 },  { 'i', 4, TALLY_I32 }, { 'i', 2, TALLY_I16 }, { 'i', 1, TALLY_I8 },
-    { 'u', 8, TALLY_U64 },  { 'u', 4, TALLY_U32 }, { 'u', 2, TALLY_U16 }, { 'u', 1, TALLY_U8 },
-    { 'b', 1, TALLY_BOOL },
-};
+static char letter_of(tally_dtype dtype)
+{
+    return tly_about_dtype_of(dtype)->letter;
+}
 
-enum { KINDS = sizeof kinds / sizeof *kinds };
+static int bytes_of(tally_dtype dtype)
+{
+    return (int)tally_dtype_bytes(dtype);
+}
 
 /* Longest header text that is read: 2.0 has room for 4 GiB, of which a tensor needs none. */
 #define MAX_TEXT (1u << 20)
@@ -97,11 +96,11 @@ static int read_dtype(cursor *c, tly_npy *npy)
     if (*type == 'O') {
         return refuse(c, "object dtypes are not taken");
     }
-    for (int i = 0; i < KINDS; i++) {
-        char known[4] = { kinds[i].letter, (char)('0' + kinds[i].bytes) };
+    for (tally_dtype dtype = TALLY_F64; dtype < TALLY_DTYPE_COUNT; dtype++) {
+        char known[4] = { letter_of(dtype), (char)('0' + bytes_of(dtype)) };
         if (strcmp(type, known) == 0) {
-            npy->dtype = kinds[i].dtype;
-            npy->swapped = order == '>' && kinds[i].bytes > 1;
+            npy->dtype = dtype;
+            npy->swapped = order == '>' && bytes_of(dtype) > 1;
             return EXIT_DONE;
         }
     }
@@ -289,13 +288,8 @@ size_t tly_npy_format(tally_dtype dtype, int rank, const int64_t *sizes, char *h
 {
     char *text = header + 10;
     size_t room = NPY_MAX_HEADER - 10, length = 0, total;
-    int kind = 0;
-    while (kind < KINDS - 1 && kinds[kind].dtype != dtype) {
-        kind++;
-    }
     length += (size_t)snprintf(text, room, "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (",
-                               kinds[kind].bytes > 1 ? '<' : '|', kinds[kind].letter,
-                               kinds[kind].bytes);
+                               bytes_of(dtype) > 1 ? '<' : '|', letter_of(dtype), bytes_of(dtype));
     for (int d = 0; d < rank; d++) {
         length += (size_t)snprintf(text + length, room - length, d ? " %lld%s" : "%lld%s",
                                    (long long)sizes[d], d + 1 < rank || rank == 1 ? "," : "");

@@ -2,6 +2,8 @@
 /* How elements are written; see style.h. */
 #include "style.h"
 
+#include "../common/about.h"
+
 #include "floats.h"
 
 #include <inttypes.h>
@@ -11,11 +13,6 @@
 #include <string.h>
 
 enum { PRECISION = 8 };
-
-static int is_float(tally_dtype dtype)
-{
-    return dtype <= TALLY_BF16;
-}
 
 static int larger(int a, int b)
 {
@@ -40,7 +37,7 @@ static double in_dtype(tally_dtype dtype, double value)
 
 void tly_style_see_range(tly_style *style, const void *element)
 {
-    if (!is_float(style->dtype)) {
+    if (!tly_about_is_float(style->dtype)) {
         return;
     }
     const double value = tly_float_load(style->dtype, element), magnitude = fabs(value);
@@ -108,7 +105,7 @@ static void write_integer(tally_dtype dtype, const void *element, int width,
                           char word[TLY_MOST_WORD])
 {
     uint64_t value = 0;
-    if (dtype >= TALLY_I64 && dtype <= TALLY_I8) {
+    if (tly_about_is_signed(dtype)) {
         snprintf(word, TLY_MOST_WORD, "%*" PRId64, width, load_signed(dtype, element));
         return;
     }
@@ -119,7 +116,7 @@ static void write_integer(tally_dtype dtype, const void *element, int width,
 void tly_style_see_width(tly_style *style, const void *element)
 {
     char word[TLY_MOST_WORD];
-    if (is_float(style->dtype)) {
+    if (tly_about_is_float(style->dtype)) {
         see_float_width(style, tly_float_load(style->dtype, element));
     } else {
         write_integer(style->dtype, element, 0, word);
@@ -241,7 +238,7 @@ static void write_lone_float(tally_dtype dtype, double value, char word[TLY_MOST
 
 void tly_style_write(const tly_style *style, const void *element, char word[TLY_MOST_WORD])
 {
-    if (is_float(style->dtype)) {
+    if (tly_about_is_float(style->dtype)) {
         write_float(style, tly_float_load(style->dtype, element), word);
     } else if (style->dtype == TALLY_BOOL) {
         snprintf(word, TLY_MOST_WORD, "%s", *(const char *)element ? " True" : "False");
@@ -252,7 +249,7 @@ void tly_style_write(const tly_style *style, const void *element, char word[TLY_
 
 void tly_style_write_lone(tally_dtype dtype, const void *element, char word[TLY_MOST_WORD])
 {
-    if (is_float(dtype)) {
+    if (tly_about_is_float(dtype)) {
         write_lone_float(dtype, tly_float_load(dtype, element), word);
     } else if (dtype == TALLY_BOOL) {
         snprintf(word, TLY_MOST_WORD, "%s", *(const char *)element ? "True" : "False");
