@@ -21,21 +21,25 @@ int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 
 typedef struct need {
     const char *feature;
-    uint32_t at;        /* in tly_caps */
-    unsigned dtypes;    /* bits by tally_dtype */
-    const char *either; /* what they are called where one may stand for another; NULL: by name */
+    uint32_t at;         /* in tly_caps */
+    uint8_t bytes, real; /* of dtypes of so many bytes; 8 bytes: those that are real, or not */
+    const char *either;  /* what they are called where one may stand for another; NULL: by name */
 } need;
 
-#define DTYPE(name) (1u << TALLY_##name)
 #define AT(field) (uint32_t)offsetof(tly_caps, field)
 
 static const need needs[] = {
-    { "shaderFloat64", AT(float64), DTYPE(F64), NULL },
-    { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64), "i64 or u64" },
-    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16),
-      NULL },
-    { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL), NULL },
+    { "shaderFloat64", AT(float64), 8, 1, NULL },
+    { "shaderInt64", AT(int64), 8, 0, "i64 or u64" },
+    { "storageBuffer16BitAccess", AT(storage16), 2, 0, NULL },
+    { "storageBuffer8BitAccess", AT(storage8), 1, 0, NULL },
 };
+
+static int is_for(const need *n, tally_dtype dtype)
+{
+    int real = tly_class_of(dtype) == TLY_FLOATING;
+    return tally_dtype_bytes(dtype) == n->bytes && (n->bytes < 8 || real == n->real);
+}
 
 static int has(const tly_caps *caps, uint32_t at)
 {
@@ -81,7 +85,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
         return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < sizeof used; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-            if (!(needs[i].dtypes >> used[k] & 1) || has(caps, needs[i].at))
+            if (!is_for(&needs[i], (tally_dtype)used[k]) || has(caps, needs[i].at))
                 continue;
             tly_fail(e, TALLY_UNSUPPORTED, "dtype", "%s needs %s, which the device lacks",
                      needs[i].either != NULL ? needs[i].either

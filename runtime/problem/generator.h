@@ -128,10 +128,10 @@ typedef struct tly_generator {
 typedef const tly_generator *(*tly_generator_get)(void);
 #define TLY_GENERATOR_SYMBOL "tally_codegen_generator"
 
-/* codegen/plan/gpu_planner.c: `plan_gpu`, of which libtally has a copy for where there is no generator.
- * TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID, field
- * plan: an override that is none for this kernel, as tly_plan_make says (codegen/plan/plan.h). A
- * chunk is rounded up to whole tiles. */
+/* codegen/plan/gpu_planner.c: `plan_gpu`, of which libtally has a copy for where there is no
+ * generator. TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks.
+ * TALLY_INVALID, field plan: an override that is none for this kernel, as tly_plan_make says
+ * (codegen/plan/plan.h). A chunk is rounded up to whole tiles. */
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
                                const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
                                tally_error *error);
