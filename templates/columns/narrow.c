@@ -41,47 +41,63 @@ typedef struct narrow {
 
 /* A stream: where position 0 lies. */
 typedef struct stream {
-    kir_value in, out;
+    kir_value at[TLY_TENSOR_COUNT];
     kir_value results; /* in scratch; from `unit` (and some) before it on */
 } stream;
 
-static int down(const narrow *k)
+static int down(const tly_build *c)
 {
-    return k->c->p->lanes.packing == TLY_PACKED_DOWN;
+    return c->p->lanes.packing == TLY_PACKED_DOWN;
 }
 
 /* Position `i`, and the lowest byte of the `n` elements from `p` on. */
-static kir_value at(const narrow *k, kir_value p, kir_value i, unsigned bytes)
+static kir_value move(tly_build *c, kir_value p, kir_value i, unsigned bytes)
 {
-    return tly_at(k->c, p, i, down(k) ? -(int64_t)bytes : bytes);
+    return tly_at(c, p, i, down(c) ? -(int64_t)bytes : bytes);
 }
 
-static int64_t lowest(const narrow *k, int64_t n, unsigned bytes)
+static int64_t lowest(const tly_build *c, int64_t n, unsigned bytes)
 {
-    return down(k) ? -(n - 1) * bytes : 0;
+    return down(c) ? -(n - 1) * bytes : 0;
+}
+
+static kir_value address(tly_build *c, const stream *s, int tensor, kir_value i)
+{
+    return move(c, s->at[tensor], i, c->bytes[tensor]);
+}
+
+static kir_value address_of_vector(tly_build *c, const tly_place *at, int tensor)
+{
+    kir_value i = add(c, at->position, imm(c, at->more_positions));
+    return ptradd(c, address(c, at->of, tensor, i), imm(c, lowest(c, c->lanes, c->bytes[tensor])));
+}
+
+static tly_place place_in(const stream *s, kir_value i, int64_t more)
+{
+    return (tly_place){ address_of_vector, s, .position = i, .more_positions = more };
 }
 
 static kir_value load_input(narrow *k, kir_value in, int64_t i)
 {
     tly_build *c = k->c;
-    int64_t offset = (down(k) ? -i : i) * c->bytes[TLY_IN];
-    return tly_load(c, in, offset + lowest(k, k->vector, c->bytes[TLY_IN]), c->lanes);
+    int64_t offset = (down(c) ? -i : i) * c->bytes[TLY_IN];
+    return tly_load(c, in, offset + lowest(c, k->vector, c->bytes[TLY_IN]), c->lanes);
 }
 
 /* The same among states. */
 static kir_value result_at(const narrow *k, kir_value row, kir_value i)
 {
-    return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k) ? -1 : 1));
+    return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k->c) ? -1 : 1));
 }
 
 static kir_value load_result(narrow *k, kir_value row, kir_value i)
 {
-    return tly_states_load(k->c, result_at(k, row, i), lowest(k, k->vector, 1), k->c->lanes);
+    return tly_states_load(k->c, result_at(k, row, i), lowest(k->c, k->vector, 1), k->c->lanes);
 }
 
 static void store_result(narrow *k, kir_value row, kir_value i, kir_value states)
 {
-    tly_states_store(k->c, result_at(k, row, i), lowest(k, k->vector, 1), states);
+    tly_states_store(k->c, result_at(k, row, i), lowest(k->c, k->vector, 1), states);
 }
 
 /* What lies `unit` before a vector, of the vectors before it, newest first. */
@@ -91,8 +107,8 @@ static kir_value before(narrow *k, const kir_value *history)
     kir_value near = history[far - 1];
     if (shift == 0)
         return near;
-    return down(k) ? tly_shift(k->c, near, history[far], n - shift)
-                   : tly_shift(k->c, history[far], near, shift);
+    return down(k->c) ? tly_shift(k->c, near, history[far], n - shift)
+                      : tly_shift(k->c, history[far], near, shift);
 }
 
 static void push(narrow *k, kir_value *history, kir_value v)
@@ -109,25 +125,25 @@ static int64_t least_unit(const narrow *k)
 }
 
 /* Vectors to be stored from position `i` on, in the order of positions. */
-static void store_vectors(narrow *k, kir_value out, kir_value i, const kir_value *shown, unsigned n,
-                          int lined)
+static void store_vectors(narrow *k, const stream *s, kir_value i, const kir_value *shown,
+                          unsigned n, int lined)
 {
     tly_build *c = k->c;
     kir_value v[MAX_VECTORS];
-    kir_branch way;
+    tly_region way = { 0 };
     for (unsigned j = 0; j < n; j++)
-        v[j] = shown[down(k) ? n - 1 - j : j];
-    kir_value to = ptradd(c, at(k, out, i, c->bytes[TLY_OUT]),
-                          imm(c, lowest(k, n * k->vector, c->bytes[TLY_OUT])));
+        v[j] = shown[down(c) ? n - 1 - j : j];
+    kir_value to = ptradd(c, address(c, s, TLY_OUT, i),
+                          imm(c, lowest(c, n * k->vector, c->bytes[TLY_OUT])));
     n = tly_pack_run(c, v, n, 0);
     if (lined) {
-        kir_if(c->b, &way, k->streams);
+        emit_if(c, &way, k->streams);
         tly_store_run(c, to, v, n, KIR_STREAM);
-        kir_else(c->b, &way, 0, NULL);
+        emit_else(c, &way);
     }
     tly_store_run(c, to, v, n, 0);
     if (lined)
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &way);
 }
 
 /* `n` vectors from position `i` on: all loads, as far as they can come first, then all stores. */
@@ -136,7 +152,7 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
 {
     tly_build *c = k->c;
     kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
-    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = result_at(k, s->results, i);
+    kir_value from = address(c, s, TLY_IN, i), to = result_at(k, s->results, i);
     kir_value old = result_at(k, to, sub(c, imm(c, 0), k->unit));
     int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
     for (unsigned j = 0; j < n; j++)
@@ -148,14 +164,15 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
             was[j] = before(k, history);
         else if (j >= ready)
             was[j] = load_result(k, old, imm(c, j * k->vector));
-        kir_value y = tly_combine(c, was[j], tly_lift(c, x[j]));
-        shown[j] = tly_project(c, c->p->exclusive ? was[j] : y);
+        const tly_place here = place_in(s, i, j * k->vector);
+        kir_value y = tly_combine(c, was[j], tly_element(c, &here, x[j]));
+        shown[j] = tly_show(c, &here, c->p->exclusive ? was[j] : y);
         if (k->history > 0)
             push(k, history, y);
         else
             store_result(k, to, imm(c, j * k->vector), y);
     }
-    store_vectors(k, s->out, i, shown, n, lined);
+    store_vectors(k, s, i, shown, n, lined);
 }
 
 /* Input to be read, or output whose lines its stores would wait for. */
@@ -164,17 +181,17 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
     tly_build *c = k->c;
     int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
     int64_t read = n * k->vector * c->bytes[TLY_IN], write = n * k->vector * c->bytes[TLY_OUT];
-    kir_branch far, near;
-    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = at(k, s->out, i, c->bytes[TLY_OUT]);
-    kir_if(c->b, &far, k->far);
+    tly_region far = { 0 }, near = { 0 };
+    kir_value from = address(c, s, TLY_IN, i), to = address(c, s, TLY_OUT, i);
+    emit_if(c, &far, k->far);
     for (int64_t byte = 0; byte < read; byte += LINE)
-        kir_prefetch(c->b, from, down(k) ? -ahead - byte : ahead + byte);
-    kir_else(c->b, &far, 0, NULL);
-    kir_if(c->b, &near, k->claims);
+        kir_prefetch(c->b, from, down(c) ? -ahead - byte : ahead + byte);
+    emit_else(c, &far);
+    emit_if(c, &near, k->claims);
     for (int64_t byte = 0; byte < write; byte += LINE)
-        kir_claim(c->b, to, down(k) ? -near_by - byte : near_by + byte);
-    kir_if_end(c->b, &near, 0, NULL);
-    kir_if_end(c->b, &far, 0, NULL);
+        kir_claim(c->b, to, down(c) ? -near_by - byte : near_by + byte);
+    emit_end(c, &near);
+    emit_end(c, &far);
 }
 
 /* Positions [0, count), whole vectors; lines of output begin at position 0 where they matter. */
@@ -185,62 +202,55 @@ static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *his
     for (int lined = 1; lined >= 0; lined--) {
         unsigned n = lined ? k->line * (unsigned)c->plan->step_lines : 1;
         kir_value to = tly_round_down(c, count, n * k->vector);
-        kir_loop l;
-        kir_for(c->b, &l, from, to, imm(c, n * k->vector), k->history, history);
-        for (unsigned j = 0; j < k->history; j++)
-            history[j] = l.carried[j];
+        tly_region l = { 0 };
+        emit_carry(&l, k->history, history);
+        emit_for(c, &l, from, to, imm(c, n * k->vector));
         if (lined)
             prefetch(k, s, l.i, n);
         do_vectors(k, s, l.i, n, history, lined);
-        kir_for_end(c->b, &l, history);
-        for (unsigned j = 0; j < k->history; j++)
-            history[j] = l.result[j];
+        emit_end(c, &l);
         from = to;
     }
 }
 
 static stream stream_from(narrow *k, const stream *s, kir_value i)
 {
-    tly_build *c = k->c;
-    return (stream){ at(k, s->in, i, c->bytes[TLY_IN]), at(k, s->out, i, c->bytes[TLY_OUT]),
-                     result_at(k, s->results, i) };
+    stream rest;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        rest.at[t] = address(k->c, s, t, i);
+    rest.results = result_at(k, s->results, i);
+    return rest;
 }
 
 /* Results [from, to) before position 0 (or some more): what a scan starts from. */
 static void fill_start(narrow *k, const stream *s, kir_value from)
 {
     tly_build *c = k->c;
-    kir_loop l;
-    kir_for(c->b, &l, from, imm(c, 0), imm(c, k->vector), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, from, imm(c, 0), imm(c, k->vector));
     store_result(k, s->results, l.i, tly_start(c, c->vec));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* Positions up to the first line of output, and some of that line, which is done again. */
 static void scan_head(narrow *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
-    kir_value first[MAX_HISTORY];
-    kir_branch some;
-    kir_if(c->b, &some, less(c, imm(c, 0), count));
-    for (unsigned j = 0; j < k->history; j++)
-        first[j] = history[j];
+    tly_region some = { 0 };
+    emit_carry(&some, k->history, history);
+    emit_if(c, &some, less(c, imm(c, 0), count));
     if (k->history == 0) {
         do_vectors(k, s, imm(c, 0), k->line, NULL, 0);
-        kir_if_end(c->b, &some, 0, NULL);
-        return;
+    } else {
+        fill_start(k, s, imm(c, -(int64_t)k->history * k->vector));
+        for (unsigned j = 0; j < k->line; j++) {
+            do_vectors(k, s, imm(c, j * k->vector), 1, history, 0);
+            store_result(k, s->results, imm(c, j * k->vector), history[0]);
+        }
+        for (unsigned j = 0; j < k->history; j++)
+            history[j] = load_result(k, s->results, sub(c, count, imm(c, (j + 1) * k->vector)));
     }
-    fill_start(k, s, imm(c, -(int64_t)k->history * k->vector));
-    for (unsigned j = 0; j < k->line; j++) {
-        do_vectors(k, s, imm(c, j * k->vector), 1, first, 0);
-        store_result(k, s->results, imm(c, j * k->vector), first[0]);
-    }
-    for (unsigned j = 0; j < k->history; j++)
-        first[j] = load_result(k, s->results, sub(c, count, imm(c, (j + 1) * k->vector)));
-    kir_else(c->b, &some, k->history, first);
-    kir_if_end(c->b, &some, k->history, history);
-    for (unsigned j = 0; j < k->history; j++)
-        history[j] = some.result[j];
+    emit_end(c, &some);
 }
 
 /* The last `left` positions, fewer than a vector, as part of the last whole vector: s begins with
@@ -250,17 +260,18 @@ static void scan_tail(narrow *k, const stream *s, kir_value left)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), whole = imm(c, k->vector);
-    kir_branch some;
-    kir_if(c->b, &some, less(c, zero, left));
-    kir_value x = kir_load(c->b, c->vec, at(k, k->tail, sub(c, whole, left), c->acc_bytes),
-                           lowest(k, k->vector, c->acc_bytes), c->acc_bytes);
+    tly_region some = { 0 };
+    emit_if(c, &some, less(c, zero, left));
+    kir_value x = kir_load(c->b, c->vec, move(c, k->tail, sub(c, whole, left), c->acc_bytes),
+                           lowest(c, k->vector, c->acc_bytes), c->acc_bytes);
     kir_value was = load_result(k, s->results, sub(c, zero, k->unit));
-    store_result(k, s->results, zero, tly_combine(c, was, tly_lift(c, x)));
+    store_result(k, s->results, zero, tly_combine(c, was, tly_element(c, NULL, x)));
     kir_value first = sub(c, left, whole);
     kir_value from = c->p->exclusive ? sub(c, first, k->unit) : first;
-    kir_value shown = tly_project(c, load_result(k, s->results, from));
-    store_vectors(k, s->out, first, &shown, 1, 0);
-    kir_if_end(c->b, &some, 0, NULL);
+    const tly_place place = place_in(s, first, 0);
+    kir_value shown = tly_show(c, &place, load_result(k, s->results, from));
+    store_vectors(k, s, first, &shown, 1, 0);
+    emit_end(c, &some);
 }
 
 /* Results are in scratch: blocks of the stream, and the last `unit` results before each. Returns
@@ -268,26 +279,27 @@ static void scan_tail(narrow *k, const stream *s, kir_value left)
 static stream scan_blocks(narrow *k, const stream *s, kir_value count)
 {
     tly_build *c = k->c;
-    kir_value zero = imm(c, 0), block = k->block;
-    kir_loop l, copy;
-    kir_for(c->b, &l, zero, count, block, 1, &zero);
-    kir_value here = tly_min(c, block, sub(c, count, l.i));
-    stream part = { at(k, s->in, l.i, c->bytes[TLY_IN]), at(k, s->out, l.i, c->bytes[TLY_OUT]),
-                    s->results };
-    scan_run(k, &part, here, NULL);
+    kir_value zero = imm(c, 0), block = k->block, last = zero;
+    tly_region l = { .state = { &last } }, copy = { 0 };
+    emit_for(c, &l, zero, count, block);
+    last = tly_min(c, block, sub(c, count, l.i));
+    stream part = *s;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        part.at[t] = address(c, s, t, l.i);
+    scan_run(k, &part, last, NULL);
     kir_value more = less(c, add(c, l.i, block), count);
     kir_value kept = choose(c, more, add(c, k->unit, imm(c, k->vector)), zero);
     kir_value step = imm(c, COPIES * k->vector);
-    kir_for(c->b, &copy, zero, kept, step, 0, NULL);
+    emit_for(c, &copy, zero, kept, step);
     kir_value v[COPIES], to = sub(c, copy.i, kept), from = add(c, block, to);
     for (int j = 0; j < COPIES; j++)
         v[j] = load_result(k, part.results, add(c, from, imm(c, j * k->vector)));
     for (int j = 0; j < COPIES; j++)
         store_result(k, part.results, add(c, to, imm(c, j * k->vector)), v[j]);
-    kir_for_end(c->b, &copy, NULL);
-    kir_for_end(c->b, &l, &here);
+    emit_end(c, &copy);
+    emit_end(c, &l);
     stream tail = stream_from(k, s, count);
-    tail.results = result_at(k, s->results, l.result[0]);
+    tail.results = result_at(k, s->results, last);
     return tail;
 }
 
@@ -307,7 +319,7 @@ static kir_value to_line(narrow *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = kir_addr(c->b, out);
-    past = down(k) ? add(c, past, imm(c, c->bytes[TLY_OUT])) : sub(c, imm(c, 0), past);
+    past = down(c) ? add(c, past, imm(c, c->bytes[TLY_OUT])) : sub(c, imm(c, 0), past);
     past = band(c, past, imm(c, LINE - 1));
     return choose(c, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
 }
@@ -321,9 +333,9 @@ static kir_value place_results(narrow *k, kir_value in)
     enum { APART = 1024 };
     tly_build *c = k->c;
     kir_value unit = mul(c, k->unit, imm(c, c->acc_bytes));
-    kir_value offset = mul(c, k->sides[down(k)], imm(c, c->acc_bytes));
+    kir_value offset = mul(c, k->sides[down(c)], imm(c, c->acc_bytes));
     kir_value ahead = add(c, unit, imm(c, APART));
-    if (down(k))
+    if (down(c))
         ahead = sub(c, imm(c, 0), ahead);
     offset = tly_round_up(c, offset, LINE);
     kir_value like = ptradd(c, in, sub(c, ahead, offset));
@@ -335,21 +347,22 @@ static void scan_row(narrow *k, tly_row row)
 {
     tly_build *c = k->c;
     kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
-    stream s = { row.at[TLY_IN], row.at[TLY_OUT], 0 };
-    if (down(k)) { /* from the last lane on */
-        s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_IN]);
-        s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_OUT]);
+    stream s = { 0 };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        s.at[t] = row.at[t];
+        if (down(c)) /* from the last lane on */
+            s.at[t] = tly_at(c, s.at[t], sub(c, k->unit, imm(c, 1)), c->bytes[t]);
     }
-    s.results = place_results(k, s.in);
+    s.results = place_results(k, s.at[TLY_IN]);
     kir_value last = sub(c, length, imm(c, k->vector));
-    kir_value ends = load_input(k, at(k, s.in, last, c->bytes[TLY_IN]), 0);
-    kir_store(c->b, at(k, k->tail, imm(c, 0), c->acc_bytes), lowest(k, k->vector, c->acc_bytes),
+    kir_value ends = load_input(k, address(c, &s, TLY_IN, last), 0);
+    kir_store(c->b, move(c, k->tail, imm(c, 0), c->acc_bytes), lowest(c, k->vector, c->acc_bytes),
               ends, c->acc_bytes, 0);
     for (unsigned j = 0; j < k->history; j++)
         history[j] = tly_start(c, c->vec);
     if (k->history == 0)
         fill_start(k, &s, sub(c, imm(c, -k->vector), k->unit));
-    kir_value head = to_line(k, s.out);
+    kir_value head = to_line(k, s.at[TLY_OUT]);
     scan_head(k, &s, head, history);
     stream rest = stream_from(k, &s, head);
     kir_value count = sub(c, length, head), whole = tly_round_down(c, count, k->vector);
@@ -388,10 +401,10 @@ void tly_build_narrow(tly_build *c, tly_launch *launch)
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
     k.streams = band(c, k.far, is_long);
     plan_scratch(&k, launch);
-    kir_loop l;
-    kir_for(c->b, &l, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), imm(c, 1));
     scan_row(&k, tly_row_address(c, l.i));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
     tly_fence(c, k.far);
     kir_return(c->b, imm(c, 0));
 }

@@ -18,12 +18,27 @@ enum {
 typedef struct slices {
     tly_build *c;
     unsigned count;
-    unsigned vectors;            /* a line of output */
-    kir_value lanes;             /* a row */
-    kir_value sums;              /* the slices' rows of states, one after another */
-    kir_value in_axis;           /* bytes from an axis step to the next */
-    kir_value in_each, out_each; /* from a slice to the next */
+    unsigned vectors;                 /* a line of output */
+    kir_value lanes;                  /* a row */
+    kir_value sums;                   /* the slices' rows of states, one after another */
+    kir_value in_axis;                /* bytes from an axis step to the next */
+    kir_value each[TLY_TENSOR_COUNT]; /* from a slice to the next */
 } slices;
+
+/* One axis step of a slice. */
+typedef struct step {
+    const slices *k;
+    const tly_row *first; /* of the first slice */
+    unsigned slice;
+} step;
+
+static kir_value address_in_step(tly_build *c, const tly_place *at, int tensor)
+{
+    const step *s = at->of;
+    kir_value slice = mul(c, s->k->each[tensor], imm(c, s->slice));
+    kir_value lane = add(c, at->lane, imm(c, at->more_lanes));
+    return tly_at(c, ptradd(c, s->first->at[tensor], slice), lane, c->bytes[tensor]);
+}
 
 /* Of the same axis step, or, in a row's last bytes, the next one's first. */
 static void prefetch(slices *k, const kir_value *from, kir_value j)
@@ -43,9 +58,10 @@ static void do_lines(slices *k, tly_row row, kir_value j)
 {
     tly_build *c = k->c;
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
-    kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.at[TLY_OUT], j, c->bytes[TLY_OUT]);
+    kir_value from[MAX_SLICES], sums[MAX_SLICES],
+        to = tly_at(c, row.at[TLY_OUT], j, c->bytes[TLY_OUT]);
     for (unsigned s = 0; s < k->count; s++) {
-        from[s] = s > 0 ? ptradd(c, from[s - 1], k->in_each)
+        from[s] = s > 0 ? ptradd(c, from[s - 1], k->each[TLY_IN])
                         : tly_at(c, row.at[TLY_IN], j, c->bytes[TLY_IN]);
         sums[s] = tly_states_at(c, k->sums, add(c, j, mul(c, k->lanes, imm(c, s))));
         for (unsigned i = 0; i < k->vectors; i++) {
@@ -56,14 +72,17 @@ static void do_lines(slices *k, tly_row row, kir_value j)
     }
     prefetch(k, from, j);
     for (unsigned s = 0; s < k->count; s++) {
+        const step here = { k, &row, s };
         for (unsigned i = 0; i < k->vectors; i++) {
-            kir_value next = tly_combine(c, y[s][i], tly_lift(c, x[s][i]));
-            x[s][i] = tly_project(c, c->p->exclusive ? y[s][i] : next);
-            tly_states_store(c, sums[s], (int64_t)i * c->lanes, next);
+            int64_t lane = (int64_t)i * c->lanes;
+            const tly_place place = { address_in_step, &here, .lane = j, .more_lanes = lane };
+            kir_value next = tly_combine(c, y[s][i], tly_element(c, &place, x[s][i]));
+            x[s][i] = tly_show(c, &place, c->p->exclusive ? y[s][i] : next);
+            tly_states_store(c, sums[s], lane, next);
         }
         unsigned n = tly_pack_run(c, x[s], k->vectors, 0);
         tly_store_run(c, to, x[s], n, KIR_STREAM);
-        to = ptradd(c, to, k->out_each);
+        to = ptradd(c, to, k->each[TLY_OUT]);
     }
 }
 
@@ -72,16 +91,16 @@ static void scan(slices *k, tly_row at)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), all = mul(c, k->lanes, imm(c, k->count));
-    kir_loop l, lane;
-    kir_for(c->b, &l, zero, all, imm(c, c->lanes), 0, NULL);
-    tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(c->b, &l, NULL);
-    kir_for(c->b, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1), 0, NULL);
+    tly_region clear = { 0 }, l = { 0 }, lane = { 0 };
+    emit_for(c, &clear, zero, all, imm(c, c->lanes));
+    tly_states_store(c, tly_states_at(c, k->sums, clear.i), 0, tly_start(c, c->vec));
+    emit_end(c, &clear);
+    emit_for(c, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1));
     tly_row row = tly_row_move(c, &at, l.i, tly_axis);
-    kir_for(c->b, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes), 0, NULL);
+    emit_for(c, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes));
     do_lines(k, row, lane.i);
-    kir_for_end(c->b, &lane, NULL);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &lane);
+    emit_end(c, &l);
 }
 
 /* i1: stores of all slices are whole lines past the cache, and they are evenly apart. */
@@ -91,7 +110,7 @@ static kir_value serves(slices *k)
     kir_value bytes = mul(c, k->lanes, imm(c, c->bytes[TLY_OUT]));
     kir_value where = bor(c, kir_addr(c->b, arg(c, KIR_ARG_OUT)), bytes);
     where = bor(c, where, tly_axis(c, TLY_OUT));
-    where = bor(c, where, k->out_each);
+    where = bor(c, where, k->each[TLY_OUT]);
     kir_value lined = equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0));
     kir_value one_dim = less(c, arg(c, KIR_ARG_OUTER_RANK), imm(c, 2));
     kir_value wide = less(c, imm(c, AHEAD / c->bytes[TLY_IN] - 1), k->lanes);
@@ -106,14 +125,14 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
         return first;
     k.lanes = arg(c, KIR_ARG_INNER);
     k.in_axis = tly_axis(c, TLY_IN);
-    k.in_each = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
-    k.out_each = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        k.each[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));
     kir_value whole = tly_round_down(c, sub(c, end, first), k.count);
     kir_value left = add(c, first, choose(c, serves(&k), whole, imm(c, 0)));
-    kir_loop l;
-    kir_for(c->b, &l, first, left, imm(c, k.count), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, first, left, imm(c, k.count));
     scan(&k, tly_row_address(c, l.i));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
     return left;
 }

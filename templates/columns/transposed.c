@@ -11,21 +11,37 @@ enum { LINE = 64 };
 
 typedef struct turned {
     tly_build *c;
-    kir_value sums, in, out, count, length, in_axis, out_lane;
+    tly_row row; /* lane 0 of this range at the axis' start */
+    kir_value sums, count, length, in_axis, out_lane;
 } turned;
 
-/* One line of output for each of `lanes` lanes: axis steps from `in` on. Returns the
- * states after it. */
-static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, kir_value streams)
+typedef kir_value line_part[TLY_MOST_LANES]; /* a vector along the axis for each lane */
+
+static void store_lines(turned *k, kir_value out, line_part *part, unsigned parts, unsigned wide,
+                        unsigned flags)
+{
+    tly_build *c = k->c;
+    for (unsigned i = 0; i < c->lanes; i++) {
+        for (unsigned q = 0; q < parts; q++)
+            kir_store(c->b, out, (int64_t)q * wide, part[q][i], flags ? wide : 1, flags);
+        out = ptradd(c, out, k->out_lane);
+    }
+}
+
+/* One line of output for each of `lanes` lanes: axis steps from `in`, the place `first`, on. Returns
+ * the states after it. */
+static kir_value turn_line(turned *k, tly_place first, kir_value in, kir_value out, kir_value y,
+                           kir_value streams)
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
-    kir_value part[TLY_MOST_LINE_VECTORS][TLY_MOST_LANES];
+    line_part part[TLY_MOST_LINE_VECTORS];
     for (unsigned q = 0; q < parts; q++) {
         kir_value r[TLY_MOST_LANES];
         for (unsigned i = 0; i < n; i++) {
-            kir_value next = tly_combine(c, y, tly_lift(c, tly_load(c, in, 0, n)));
-            r[i] = tly_project(c, c->p->exclusive ? y : next);
+            const tly_place here = tly_place_after(first, q * n + i, 0);
+            kir_value next = tly_combine(c, y, tly_element(c, &here, tly_load(c, in, 0, n)));
+            r[i] = tly_show(c, &here, c->p->exclusive ? y : next);
             y = next;
             in = ptradd(c, in, k->in_axis);
         }
@@ -38,20 +54,12 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
         for (unsigned q = 0; q < count / 2; q++)
             for (unsigned i = 0; i < n; i++)
                 part[q][i] = tly_join(c, part[2 * q][i], part[2 * q + 1][i]);
-    kir_branch way;
-    kir_if(c->b, &way, streams);
-    for (unsigned flags = KIR_STREAM;; flags = 0) {
-        kir_value to = out;
-        for (unsigned i = 0; i < n; i++) {
-            for (unsigned q = 0; q < count; q++)
-                kir_store(c->b, to, (int64_t)q * wide, part[q][i], flags ? wide : 1, flags);
-            to = ptradd(c, to, k->out_lane);
-        }
-        if (flags == 0)
-            break;
-        kir_else(c->b, &way, 0, NULL);
-    }
-    kir_if_end(c->b, &way, 0, NULL);
+    tly_region way = { 0 };
+    emit_if(c, &way, streams);
+    store_lines(k, out, part, count, wide, KIR_STREAM);
+    emit_else(c, &way);
+    store_lines(k, out, part, count, wide, 0);
+    emit_end(c, &way);
     return y;
 }
 
@@ -60,17 +68,19 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_value sum = tly_states_at(c, k->sums, lane);
-    kir_value in = tly_at(c, k->in, lane, c->bytes[TLY_IN]);
-    kir_value out = ptradd(c, k->out, mul(c, lane, k->out_lane));
+    kir_value in = tly_at(c, k->row.at[TLY_IN], lane, c->bytes[TLY_IN]);
+    kir_value out = ptradd(c, k->row.at[TLY_OUT], mul(c, lane, k->out_lane));
     kir_value y = tly_states_load(c, sum, 0, 1);
-    kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, 1), 1, &y);
+    tly_region l = { .state = { &y } };
+    emit_for(c, &l, from, to, imm(c, 1));
+    const tly_place here = tly_place_in(&k->row, l.i, lane);
     kir_value x = tly_load(c, ptradd(c, in, mul(c, l.i, k->in_axis)), 0, 1);
-    kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
-    kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
+    kir_value next = tly_combine(c, y, tly_element(c, &here, x));
+    kir_value shown = tly_show(c, &here, c->p->exclusive ? y : next);
     tly_store(c, tly_at(c, out, l.i, c->bytes[TLY_OUT]), 0, shown, 1, 0);
-    kir_for_end(c->b, &l, &next);
-    tly_states_store(c, sum, 0, l.result[0]);
+    y = next;
+    emit_end(c, &l);
+    tly_states_store(c, sum, 0, y);
 }
 
 /* Whole lines of whole vectors of lanes. */
@@ -81,31 +91,32 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     int64_t a_pass = c->plan->pass_steps;
     unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes in a line of input */
     a_line = a_line < c->lanes ? c->lanes : a_line;
-    kir_loop pass, line, group;
-    kir_for(c->b, &pass, imm(c, 0), steps, imm(c, a_pass), 0, NULL);
-    kir_value in = ptradd(c, k->in, mul(c, pass.i, k->in_axis));
-    kir_value out = tly_at(c, k->out, pass.i, c->bytes[TLY_OUT]);
-    kir_for(c->b, &line, imm(c, 0), lanes, imm(c, a_line), 0, NULL);
+    tly_region pass = { 0 }, line = { 0 }, group = { 0 };
+    emit_for(c, &pass, imm(c, 0), steps, imm(c, a_pass));
+    kir_value in = ptradd(c, k->row.at[TLY_IN], mul(c, pass.i, k->in_axis));
+    kir_value out = tly_at(c, k->row.at[TLY_OUT], pass.i, c->bytes[TLY_OUT]);
+    emit_for(c, &line, imm(c, 0), lanes, imm(c, a_line));
     kir_value ahead = ptradd(c, tly_at(c, in, line.i, c->bytes[TLY_IN]), imm(c, c->plan->prefetch));
     for (int64_t s = 0; s < a_pass; s++) {
         kir_prefetch(c->b, ahead, 0);
         ahead = ptradd(c, ahead, k->in_axis);
     }
     kir_value end = tly_min(c, lanes, add(c, line.i, imm(c, a_line)));
-    kir_for(c->b, &group, line.i, end, imm(c, c->lanes), 0, NULL);
+    emit_for(c, &group, line.i, end, imm(c, c->lanes));
+    const tly_place first = tly_place_in(&k->row, pass.i, group.i);
     kir_value sums = tly_states_at(c, k->sums, group.i);
     kir_value from = tly_at(c, in, group.i, c->bytes[TLY_IN]);
     kir_value to = ptradd(c, out, mul(c, group.i, k->out_lane));
     kir_value y = tly_states_load(c, sums, 0, c->lanes);
     for (unsigned s = 0; s < lines; s++) {
-        y = turn_line(k, from, to, y, streams);
+        y = turn_line(k, tly_place_after(first, s * tly_line(c), 0), from, to, y, streams);
         from = ptradd(c, from, mul(c, k->in_axis, imm(c, tly_line(c))));
         to = ptradd(c, to, imm(c, LINE));
     }
     tly_states_store(c, sums, 0, y);
-    kir_for_end(c->b, &group, NULL);
-    kir_for_end(c->b, &line, NULL);
-    kir_for_end(c->b, &pass, NULL);
+    emit_end(c, &group);
+    emit_end(c, &line);
+    emit_end(c, &pass);
 }
 
 static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
@@ -113,26 +124,25 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     turned k = {
         .c = c,
         .sums = sums,
-        .in = at.at[TLY_IN],
-        .out = at.at[TLY_OUT],
+        .row = at,
         .count = count,
         .length = arg(c, KIR_ARG_LENGTH),
         .in_axis = tly_axis(c, TLY_IN),
         .out_lane = tly_lane(c, TLY_OUT),
     };
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
-    tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(c->b, &l, NULL);
+    tly_region clear = { 0 }, left = { 0 };
+    emit_for(c, &clear, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes));
+    tly_states_store(c, tly_states_at(c, k.sums, clear.i), 0, tly_start(c, c->vec));
+    emit_end(c, &clear);
 
     kir_value lanes = tly_round_down(c, count, c->lanes);
     kir_value steps = tly_round_down(c, k.length, c->plan->pass_steps), zero = imm(c, 0);
-    kir_value where = bor(c, kir_addr(c->b, k.out), k.out_lane);
+    kir_value where = bor(c, kir_addr(c->b, at.at[TLY_OUT]), k.out_lane);
     kir_value aligned = equal(c, band(c, where, imm(c, LINE - 1)), zero);
     turn_all(&k, lanes, steps, band(c, tly_streams(c), aligned));
-    kir_for(c->b, &l, zero, count, imm(c, 1), 0, NULL);
-    scalars(&k, l.i, choose(c, less(c, l.i, lanes), steps, zero), k.length);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &left, zero, count, imm(c, 1));
+    scalars(&k, left.i, choose(c, less(c, left.i, lanes), steps, zero), k.length);
+    emit_end(c, &left);
 }
 
 void tly_build_transposed(tly_build *c, tly_launch *launch)
