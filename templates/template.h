@@ -92,6 +92,7 @@ typedef struct tly_place {
     int64_t more_positions, more_lanes; /* what is added to them */
     /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
     kir_value index;
+    const kir_value *steps; /* bytes from a vector's lane to the next, by tensor; NULL: tly_lane */
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -105,8 +106,7 @@ static inline tly_place tly_place_after(tly_place at, int64_t positions, int64_t
 }
 
 /* The state of an element that was loaded as an accumulator, and the result of a state, an
- * accumulator again. A vector's lanes are neighbours along the vector's step (tly_step). NULL: an
- * element or a result whose place is not known. */
+ * accumulator again. NULL: an element or a result whose place is not known. */
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
 kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */

@@ -109,7 +109,13 @@ static kir_value again(tly_build *c, kir_value x, const tly_place *at)
     if (at->address == NULL || kir_workgroup_of(c->b) > 0)
         return x;
     kir_value p = at->address(c, at, TLY_IN);
-    return lanes == 1 ? tly_load(c, p, 0, 1) : lanes == c->lanes ? tly_load_vector(c, p) : x;
+    if (lanes == 1)
+        return tly_load(c, p, 0, 1);
+    if (at->steps == NULL)
+        return lanes == c->lanes ? tly_load_vector(c, p) : x;
+    for (unsigned i = 0; i < lanes; i++, p = ptradd(c, p, at->steps[TLY_IN]))
+        x = kir_insert(c->b, x, tly_load(c, p, 0, 1), i);
+    return x;
 }
 
 static kir_value lift(tly_build *c, kir_value x, const tly_place *at)
@@ -161,7 +167,11 @@ static void spoil(tly_build *c, kir_value y, const tly_place *at)
     if (at->address == NULL || kir_workgroup_of(c->b) > 0)
         return;
     kir_value other = add(c, kir_extract(c->b, y, 0), number(c, kir_extract(c->b, y, 0), 1));
-    tly_store(c, at->address(c, at, TLY_OUT), 0, other, 1, 0);
+    kir_value p = at->address(c, at, TLY_OUT);
+    for (unsigned i = at->steps != NULL ? kir_type_of(c->b, y).lanes : 1; i > 0; i--) {
+        tly_store(c, p, 0, other, 1, 0);
+        p = i > 1 ? ptradd(c, p, at->steps[TLY_OUT]) : p;
+    }
 }
 
 static kir_value shown_of(tly_build *c, kir_value state)

@@ -42,7 +42,7 @@ static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
 
 tly_place tly_place_in(const tly_row *row, kir_value position, kir_value lane)
 {
-    return (tly_place){ address_in_row, row, position, lane, 0, 0, 0 };
+    return (tly_place){ address_in_row, row, .position = position, .lane = lane };
 }
 
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)

@@ -12,6 +12,29 @@
 
 enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 
+tly_row tly_tiles_move(tly_build *c, tly_row at, kir_value by, const kir_value *each)
+{
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        at.at[t] = ptradd(c, at.at[t], mul(c, by, each[t]));
+    return at;
+}
+
+/* ---- where elements lie ---- */
+
+/* Lane 0 of axis step 0. */
+typedef struct corner {
+    const tly_tiles *k;
+    tly_row at;
+} corner;
+
+static kir_value address_from(tly_build *c, const tly_place *at, int tensor)
+{
+    const corner *from = at->of;
+    kir_value step = add(c, at->position, imm(c, at->more_positions));
+    kir_value p = ptradd(c, from->at.at[tensor], mul(c, step, from->k->axis[tensor]));
+    return ptradd(c, p, mul(c, imm(c, at->more_lanes), from->k->lane[tensor]));
+}
+
 /* ---- single elements, as their bits ---- */
 
 /* Lanes of storage: f16 as integers, which need no conversion to be moved. */
@@ -82,12 +105,12 @@ static void load_along(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
     int64_t apart = (int64_t)c->lanes * c->bytes[TLY_IN];
-    int down = k->in_way == TLY_ALONG_DOWN;
+    int down = k->way[TLY_IN] == TLY_ALONG_DOWN;
     for (unsigned i = 0; i < c->lanes; i++) {
-        int64_t at = lowest(k, k->in_way, c->bytes[TLY_IN]);
+        int64_t at = lowest(k, k->way[TLY_IN], c->bytes[TLY_IN]);
         for (unsigned s = i; s < k->steps; s += c->lanes, at += down ? -apart : apart)
             x[s] = tly_load(c, p, at, c->lanes);
-        p = ptradd(c, p, k->in_lane);
+        p = ptradd(c, p, k->lane[TLY_IN]);
     }
     for (unsigned s = 0; s < k->steps; s += c->lanes)
         tly_tiles_turn_lanes(k, x + s, 0, down);
@@ -98,15 +121,15 @@ static void load_part(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    if (tly_is_along(k->in_way)) {
+    if (tly_is_along(k->way[TLY_IN])) {
         load_along(k, p, x);
         return;
     }
-    if (k->in_way == TLY_APART)
-        lane_offsets(k, k->in_lane, 0, offsets);
+    if (k->way[TLY_IN] == TLY_APART)
+        lane_offsets(k, k->lane[TLY_IN], 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
-        x[i] = k->in_way == TLY_ACROSS ? tly_load_vector(c, p) : gather(k, p, offsets);
-        p = ptradd(c, p, k->in_axis);
+        x[i] = k->way[TLY_IN] == TLY_ACROSS ? tly_load_vector(c, p) : gather(k, p, offsets);
+        p = ptradd(c, p, k->axis[TLY_IN]);
     }
 }
 
@@ -115,17 +138,29 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    kir_value next = tly_is_along(k->out_way) ? k->out_lane : k->out_axis;
-    if (tly_is_along(k->out_way))
-        tly_tiles_turn_lanes(k, y, 1, k->out_way == TLY_ALONG_DOWN);
+    kir_value next = tly_is_along(k->way[TLY_OUT]) ? k->lane[TLY_OUT] : k->axis[TLY_OUT];
+    if (tly_is_along(k->way[TLY_OUT]))
+        tly_tiles_turn_lanes(k, y, 1, k->way[TLY_OUT] == TLY_ALONG_DOWN);
     else
-        lane_offsets(k, k->out_lane, 0, offsets);
+        lane_offsets(k, k->lane[TLY_OUT], 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
-        if (tly_is_along(k->out_way))
-            tly_store(c, p, lowest(k, k->out_way, c->bytes[TLY_OUT]), y[i], c->bytes[TLY_OUT], 0);
+        if (tly_is_along(k->way[TLY_OUT]))
+            tly_store(c, p, lowest(k, k->way[TLY_OUT], c->bytes[TLY_OUT]), y[i], c->bytes[TLY_OUT],
+                      0);
         else
             scatter(k, p, offsets, y[i]);
         p = ptradd(c, p, next);
+    }
+}
+
+typedef kir_value line[MAX_PARTS];
+
+static void store_runs(tly_build *c, kir_value to, line *v, unsigned n, unsigned lines,
+                       kir_value apart, unsigned flags)
+{
+    for (unsigned i = 0; i < lines; i++) {
+        tly_store_run(c, to, v[i], n, flags);
+        to = ptradd(c, to, apart);
     }
 }
 
@@ -133,60 +168,57 @@ void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_L
                            unsigned steps, kir_value apart)
 {
     tly_build *c = k->c;
-    kir_value v[MAX_STEPS][MAX_PARTS];
+    line v[MAX_STEPS];
     unsigned n = 0;
     for (unsigned i = 0; i < steps; i++) {
         for (unsigned q = 0; q < k->parts; q++)
             v[i][q] = y[q][i];
         n = tly_pack_run(c, v[i], k->parts, 0);
     }
-    kir_branch way;
-    if (k->streams)
-        kir_if(c->b, &way, k->streams);
-    for (unsigned flags = k->streams ? KIR_STREAM : 0;; flags = 0) {
-        kir_value to = out;
-        for (unsigned i = 0; i < steps; i++) {
-            tly_store_run(c, to, v[i], n, flags);
-            to = ptradd(c, to, apart);
-        }
-        if (flags == 0)
-            break;
-        kir_else(c->b, &way, 0, NULL);
+    tly_region way = { 0 };
+    if (k->streams) {
+        emit_if(c, &way, k->streams);
+        store_runs(c, out, v, n, steps, apart, KIR_STREAM);
+        emit_else(c, &way);
     }
+    store_runs(c, out, v, n, steps, apart, 0);
     if (k->streams)
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &way);
 }
 
-static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
+/* At place `first`, whose addresses are `in` and `out`. */
+static void do_tile(tly_tiles *k, tly_place first, kir_value in, kir_value out, kir_value *y)
 {
     tly_build *c = k->c;
     kir_value shown[MAX_PARTS][MAX_STEPS];
     for (unsigned q = 0; q < k->parts; q++) {
         kir_value x[MAX_STEPS], lane = imm(c, q * c->lanes);
-        load_part(k, ptradd(c, in, mul(c, lane, k->in_lane)), x);
+        load_part(k, ptradd(c, in, mul(c, lane, k->lane[TLY_IN])), x);
         for (unsigned i = 0; i < k->steps; i++) {
-            kir_value next = tly_combine(c, y[q], tly_lift(c, x[i]));
-            shown[q][i] = tly_project(c, c->p->exclusive ? y[q] : next);
+            const tly_place here = tly_place_after(first, i, q * c->lanes);
+            kir_value next = tly_combine(c, y[q], tly_element(c, &here, x[i]));
+            shown[q][i] = tly_show(c, &here, c->p->exclusive ? y[q] : next);
             y[q] = next;
         }
     }
-    if (k->out_way == TLY_ACROSS) {
-        tly_tiles_store_lines(k, out, shown, k->steps, k->out_axis);
+    if (k->way[TLY_OUT] == TLY_ACROSS) {
+        tly_tiles_store_lines(k, out, shown, k->steps, k->axis[TLY_OUT]);
         return;
     }
     for (unsigned q = 0; q < k->parts; q++)
-        store_part(k, ptradd(c, out, mul(c, imm(c, q * c->lanes), k->out_lane)), shown[q]);
+        store_part(k, ptradd(c, out, mul(c, imm(c, q * c->lanes), k->lane[TLY_OUT])), shown[q]);
 }
 
 static void prefetch(tly_tiles *k, kir_value in)
 {
     tly_build *c = k->c;
-    if (!tly_is_along(k->in_way) || c->plan->prefetch == 0)
+    if (!tly_is_along(k->way[TLY_IN]) || c->plan->prefetch == 0)
         return;
-    int64_t ahead = k->in_way == TLY_ALONG_UP ? c->plan->prefetch : -(int64_t)c->plan->prefetch;
+    int64_t ahead = k->way[TLY_IN] == TLY_ALONG_UP ? c->plan->prefetch
+                                                   : -(int64_t)c->plan->prefetch;
     for (unsigned i = 0; i < k->parts * c->lanes; i++) {
         kir_prefetch(c->b, in, ahead);
-        in = ptradd(c, in, k->in_lane);
+        in = ptradd(c, in, k->lane[TLY_IN]);
     }
 }
 
@@ -197,19 +229,19 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
 {
     tly_build *c = k->c;
     kir_value in[MAX_STEPS], out[MAX_STEPS];
-    kir_branch some;
-    kir_loop l;
+    tly_region some = { 0 }, l = { .state = { &y } };
     kir_value none = less(c, left, imm(c, 1)), done = equal(c, from, k->length);
-    kir_if(c->b, &some, tly_not(c, bor(c, none, done)));
-    lane_offsets(k, k->in_lane, left, in);
-    lane_offsets(k, k->out_lane, left, out);
-    kir_for(c->b, &l, from, k->length, imm(c, 1), 1, &y);
-    kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->in_axis)), in);
-    kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
-    scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->out_axis)), out,
-            tly_project(c, c->p->exclusive ? l.carried[0] : next));
-    kir_for_end(c->b, &l, &next);
-    kir_if_end(c->b, &some, 0, NULL);
+    emit_if(c, &some, tly_not(c, bor(c, none, done)));
+    lane_offsets(k, k->lane[TLY_IN], left, in);
+    lane_offsets(k, k->lane[TLY_OUT], left, out);
+    emit_for(c, &l, from, k->length, imm(c, 1));
+    kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->axis[TLY_IN])), in);
+    kir_value next = tly_combine(c, y, tly_element(c, NULL, x)); /* lanes may come again */
+    scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->axis[TLY_OUT])), out,
+            tly_show(c, NULL, c->p->exclusive ? y : next));
+    y = next;
+    emit_end(c, &l);
+    emit_end(c, &some);
 }
 
 /* A block of lanes, `left` of which are there, by whole tiles from axis step `from` on; the states
@@ -219,22 +251,22 @@ static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value 
     tly_build *c = k->c;
     kir_value tiled = add(c, from, tly_round_down(c, sub(c, k->length, from), k->steps));
     kir_value whole = choose(c, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
-    kir_loop step;
-    kir_for(c->b, &step, from, whole, imm(c, k->steps), k->parts, y);
-    kir_value in = ptradd(c, at.at[TLY_IN], mul(c, step.i, k->in_axis));
+    const corner start = { k, at };
+    tly_region step = { 0 };
+    emit_carry(&step, k->parts, y);
+    emit_for(c, &step, from, whole, imm(c, k->steps));
+    kir_value in = ptradd(c, at.at[TLY_IN], mul(c, step.i, k->axis[TLY_IN]));
     prefetch(k, in);
-    do_tile(k, in, ptradd(c, at.at[TLY_OUT], mul(c, step.i, k->out_axis)), step.carried);
-    kir_for_end(c->b, &step, step.carried);
-    for (unsigned q = 0; q < k->parts; q++)
-        y[q] = step.result[q];
+    kir_value out = ptradd(c, at.at[TLY_OUT], mul(c, step.i, k->axis[TLY_OUT]));
+    const tly_place first = { address_from, &start, .position = step.i, .steps = k->lane };
+    do_tile(k, first, in, out, y);
+    emit_end(c, &step);
     return whole;
 }
 
 static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
 {
-    tly_build *c = k->c;
-    return (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, lane, k->in_lane)),
-                        ptradd(c, at.at[TLY_OUT], mul(c, lane, k->out_lane)) } };
+    return tly_tiles_move(k->c, at, lane, k->lane);
 }
 
 /* The block whole: tiles, then what fills none. */
@@ -255,7 +287,7 @@ static tly_tiles smallest(const tly_tiles *k)
     tly_tiles small = *k;
     if (k->c->plan->tile_lines > 1)
         small.parts /= (unsigned)k->c->plan->tile_lines;
-    if (tly_is_along(k->in_way))
+    if (tly_is_along(k->way[TLY_IN]))
         small.steps = k->c->lanes;
     return small;
 }
@@ -277,23 +309,23 @@ static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
     kir_value from = scan_tiles(k, at, left, imm(c, 0), y);
     for (unsigned q = 0; q < k->parts; q++)
         tly_store_state(c, k->states, q * part, y[q], c->acc_bytes);
-    kir_loop l;
+    tly_region l = { 0 };
     kir_value end = choose(c, equal(c, from, k->length), imm(c, 0),
                            tly_min(c, left, imm(c, k->parts * c->lanes)));
-    kir_for(c->b, &l, imm(c, 0), end, imm(c, small.parts * c->lanes), 0, NULL);
+    emit_for(c, &l, imm(c, 0), end, imm(c, small.parts * c->lanes));
     kir_value states = tly_at(c, k->states, l.i, c->state_bytes);
     for (unsigned q = 0; q < small.parts; q++)
         y[q] = tly_load_state(c, states, q * part, c->lanes, c->acc_bytes);
     scan_lanes(&small, lane_at(k, at, l.i), sub(c, left, l.i), from, y);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
 {
     tly_build *c = k->c;
     kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
-    kir_loop lane;
-    kir_for(c->b, &lane, zero, count, block, 0, NULL);
+    tly_region lane = { 0 };
+    emit_for(c, &lane, zero, count, block);
     tly_row here = lane_at(k, at, lane.i);
     kir_value left = sub(c, count, lane.i);
     for (unsigned q = 0; q < k->parts; q++)
@@ -302,5 +334,5 @@ void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
         scan_large(k, here, left, y);
     else
         scan_lanes(k, here, left, zero, y);
-    kir_for_end(c->b, &lane, NULL);
+    emit_end(c, &lane);
 }

@@ -12,15 +12,18 @@
 
 typedef struct tly_tiles {
     tly_build *c;
-    tly_way in_way, out_way;
-    unsigned parts, steps;       /* vectors side by side, axis steps a tile */
-    kir_value length, inner;     /* axis steps, lanes */
-    kir_value in_axis, out_axis; /* bytes */
-    kir_value in_lane, out_lane;
+    tly_way way[TLY_TENSOR_COUNT];
+    unsigned parts, steps;            /* vectors side by side, axis steps a tile */
+    kir_value length, inner;          /* axis steps, lanes */
+    kir_value axis[TLY_TENSOR_COUNT]; /* bytes from an axis step, a lane to the next */
+    kir_value lane[TLY_TENSOR_COUNT];
     kir_value states;  /* scratch for tly_tiles_scan */
     kir_value far;     /* i1: whole lines may go past the cache; 0: there are none */
     kir_value streams; /* i1: and those at hand are aligned */
 } tly_tiles;
+
+/* So many steps of `each` bytes on. */
+tly_row tly_tiles_move(tly_build *c, tly_row at, kir_value by, const kir_value *each);
 
 /* Lanes [0, count) from `at` on, all along the axis. */
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);
@@ -33,7 +36,7 @@ void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_L
 
 /* A dim that rows are counted through; one of size 1 where there is none. */
 typedef struct tly_outer {
-    kir_value size, in, out;
+    kir_value size, each[TLY_TENSOR_COUNT];
 } tly_outer;
 tly_outer tly_tiles_outer(tly_build *c, kir_value d);
 

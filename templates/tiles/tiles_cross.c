@@ -43,15 +43,17 @@ static tly_outer dim_within(tly_tiles *k, kir_value at, kir_value rows, kir_valu
     tly_outer d = tly_tiles_outer(c, at);
     kir_value small = less(c, mul(c, rows, d.size), imm(c, most_rows(k) + 1));
     *fits = band(c, *fits, small);
-    return (tly_outer){ choose(c, *fits, d.size, imm(c, 1)), choose(c, *fits, d.in, zero),
-                        choose(c, *fits, d.out, zero) };
+    d.size = choose(c, *fits, d.size, imm(c, 1));
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        d.each[t] = choose(c, *fits, d.each[t], zero);
+    return d;
 }
 
 tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
 {
     tly_build *c = k->c;
     kir_value one = imm(c, 1), zero = imm(c, 0), last = sub(c, rank, one), second = last;
-    tly_cross x = { .rows = tly_tiles_outer(c, last), .line = { one, zero, zero } };
+    tly_cross x = { .rows = tly_tiles_outer(c, last), .line = { one, { zero, zero } } };
     if (is_lined(k)) {
         second = sub(c, last, one);
         x.line = tly_tiles_outer(c, second);
@@ -64,42 +66,73 @@ tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
     return x;
 }
 
-/* One axis step of a tile: `in` and `out` where its first row has its first lane. */
-static void cross_tile(tly_tiles *k, const tly_cross *x, kir_value in, kir_value out, kir_value at)
+/* Lanes of a row, of all that make a tile's line. */
+static unsigned row_lanes(const tly_tiles *k)
+{
+    return is_lined(k) ? k->c->p->lanes.least : width(k);
+}
+
+/* A row of an axis step. */
+typedef struct step_row {
+    const tly_tiles *k;
+    const tly_cross *x;
+    const tly_row *first;
+    kir_value tile; /* the first row of a tile */
+    unsigned row;   /* in it */
+} step_row;
+
+static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
+{
+    const step_row *r = at->of;
+    unsigned lanes = row_lanes(r->k), lane = (unsigned)at->more_lanes;
+    kir_value row = mul(c, add(c, r->tile, imm(c, r->row)), r->x->rows.each[tensor]);
+    kir_value line = mul(c, imm(c, lane / lanes), r->x->line.each[tensor]);
+    kir_value within = mul(c, imm(c, lane % lanes), r->k->lane[tensor]);
+    return ptradd(c, r->first->at[tensor], add(c, row, add(c, line, within)));
+}
+
+/* One axis step, whose rows begin at `first`, of the tile that begins with row `tile`. */
+static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, kir_value tile,
+                       kir_value states)
 {
     tly_build *c = k->c;
-    unsigned n = c->lanes, row = is_lined(k) ? c->p->lanes.least : width(k);
+    unsigned n = c->lanes, row = row_lanes(k);
+    kir_value out = ptradd(c, first->at[TLY_OUT], mul(c, tile, x->rows.each[TLY_OUT]));
+    kir_value in = ptradd(c, first->at[TLY_IN], mul(c, tile, x->rows.each[TLY_IN]));
     int64_t state = (int64_t)n * c->state_bytes;
     kir_value shown[TLY_TILES_MOST_PARTS][TLY_MOST_LANES];
     for (unsigned q = 0; q < k->parts; q++) {
-        kir_value from = ptradd(c, in, mul(c, imm(c, q * n / row), x->line.in));
-        from = ptradd(c, from, mul(c, imm(c, q * n % row), k->in_lane));
+        kir_value from = ptradd(c, in, mul(c, imm(c, q * n / row), x->line.each[TLY_IN]));
+        from = ptradd(c, from, mul(c, imm(c, q * n % row), k->lane[TLY_IN]));
         for (unsigned i = 0; i < n; i++) {
             shown[q][i] = tly_load(c, from, 0, n);
-            from = ptradd(c, from, k->in_lane);
+            from = ptradd(c, from, k->lane[TLY_IN]);
         }
         tly_tiles_turn_lanes(k, shown[q], 0, 0);
         for (unsigned i = 0; i < n; i++) {
             int64_t offset = (q * n + i) * state;
-            kir_value before = tly_load_state(c, at, offset, n, c->acc_bytes);
-            kir_value y = tly_combine(c, before, tly_lift(c, shown[q][i]));
-            tly_store_state(c, at, offset, y, c->acc_bytes);
-            shown[q][i] = tly_project(c, c->p->exclusive ? before : y);
+            const step_row in_row = { k, x, first, tile, i };
+            const tly_place here = { address_in_row, &in_row, .more_lanes = q * n,
+                                     .steps = k->lane };
+            kir_value before = tly_load_state(c, states, offset, n, c->acc_bytes);
+            kir_value y = tly_combine(c, before, tly_element(c, &here, shown[q][i]));
+            tly_store_state(c, states, offset, y, c->acc_bytes);
+            shown[q][i] = tly_show(c, &here, c->p->exclusive ? before : y);
         }
     }
-    tly_tiles_store_lines(k, out, shown, n, x->rows.out);
+    tly_tiles_store_lines(k, out, shown, n, x->rows.each[TLY_OUT]);
 }
 
 static void begin_states(tly_tiles *k, kir_value rows)
 {
     tly_build *c = k->c;
     int64_t state = (int64_t)c->lanes * c->state_bytes;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), mul(c, rows, imm(c, k->parts)), imm(c, c->lanes), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), mul(c, rows, imm(c, k->parts)), imm(c, c->lanes));
     kir_value at = tly_at(c, arg(c, KIR_ARG_SCRATCH), l.i, c->lanes * c->state_bytes);
     for (unsigned i = 0; i < c->lanes; i++)
         tly_store_state(c, at, i * state, tly_start(c, c->vec), c->acc_bytes);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* Rows [first, end) of the block's units, the axis whole, of the lanes at `at`. */
@@ -108,41 +141,39 @@ static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value f
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), one = imm(c, 1), rows = sub(c, end, first);
     int64_t a_row = width(k) * c->state_bytes;
-    kir_loop step, far, near, row;
+    tly_region step = { 0 }, far = { 0 }, near = { 0 }, row = { 0 };
     begin_states(k, mul(c, sub(c, x->to, x->from), rows));
-    kir_for(c->b, &step, zero, k->length, one, 0, NULL);
-    kir_for(c->b, &far, zero, x->far.size, one, 0, NULL);
+    emit_for(c, &step, zero, k->length, one);
+    emit_for(c, &far, zero, x->far.size, one);
     kir_value skipped = mul(c, far.i, x->near.size);
-    kir_for(c->b, &near, tly_max(c, sub(c, x->from, skipped), zero),
-            tly_min(c, sub(c, x->to, skipped), x->near.size), one, 0, NULL);
-    kir_value unit = sub(c, add(c, skipped, near.i), x->from);
-    kir_value in = add(c, mul(c, far.i, x->far.in), mul(c, near.i, x->near.in));
-    kir_value out = add(c, mul(c, far.i, x->far.out), mul(c, near.i, x->near.out));
-    in = ptradd(c, at.at[TLY_IN], add(c, in, mul(c, step.i, k->in_axis)));
-    out = ptradd(c, at.at[TLY_OUT], add(c, out, mul(c, step.i, k->out_axis)));
+    emit_for(c, &near, tly_max(c, sub(c, x->from, skipped), zero),
+             tly_min(c, sub(c, x->to, skipped), x->near.size), one);
+    kir_value unit = sub(c, add(c, skipped, near.i), x->from), offset[TLY_TENSOR_COUNT];
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        offset[t] = add(c, mul(c, far.i, x->far.each[t]), mul(c, near.i, x->near.each[t]));
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        at.at[t] = ptradd(c, at.at[t], add(c, offset[t], mul(c, step.i, k->axis[t])));
     kir_value states = tly_at(c, arg(c, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
-    kir_for(c->b, &row, first, end, imm(c, c->lanes), 0, NULL);
-    cross_tile(k, x, ptradd(c, in, mul(c, row.i, x->rows.in)),
-               ptradd(c, out, mul(c, row.i, x->rows.out)),
-               tly_at(c, states, sub(c, row.i, first), a_row));
-    kir_for_end(c->b, &row, NULL);
-    kir_for_end(c->b, &near, NULL);
-    kir_for_end(c->b, &far, NULL);
-    kir_for_end(c->b, &step, NULL);
+    emit_for(c, &row, first, end, imm(c, c->lanes));
+    cross_tile(k, x, &at, row.i, tly_at(c, states, sub(c, row.i, first), a_row));
+    emit_end(c, &row);
+    emit_end(c, &near);
+    emit_end(c, &far);
+    emit_end(c, &step);
 }
 
 /* Whether lines go past the cache: they are whole, be it that rows of parts of them adjoin. */
 static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
 {
     tly_build *c = k->c;
-    kir_value streams = tly_streams(c), apart = x->rows.out;
+    kir_value streams = tly_streams(c), apart = x->rows.each[TLY_OUT];
     unsigned bytes = width(k) * c->bytes[TLY_OUT];
     if (bytes % LINE != 0) {
         streams = band(c, streams, equal(c, apart, imm(c, bytes)));
         apart = imm(c, bytes * c->lanes);
     }
-    kir_value where = bor(c, bor(c, kir_addr(c->b, out), k->out_axis), apart);
-    where = bor(c, bor(c, where, x->near.out), x->far.out);
+    kir_value where = bor(c, bor(c, kir_addr(c->b, out), k->axis[TLY_OUT]), apart);
+    where = bor(c, bor(c, where, x->near.each[TLY_OUT]), x->far.each[TLY_OUT]);
     return band(c, streams, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
@@ -151,15 +182,14 @@ static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value 
 {
     tly_build *c = k->c;
     kir_value most = imm(c, most_rows(k)), each = is_lined(k) ? k->inner : imm(c, width(k));
-    kir_loop lane, part;
+    tly_region lane = { 0 }, part = { 0 };
     k->streams = lined(k, x, at.at[TLY_OUT]);
-    kir_for(c->b, &lane, from, to, each, 0, NULL);
-    tly_row here = { { ptradd(c, at.at[TLY_IN], mul(c, lane.i, k->in_lane)),
-                       ptradd(c, at.at[TLY_OUT], mul(c, lane.i, k->out_lane)) } };
-    kir_for(c->b, &part, x->first, x->end, most, 0, NULL);
+    emit_for(c, &lane, from, to, each);
+    tly_row here = tly_tiles_move(c, at, lane.i, k->lane);
+    emit_for(c, &part, x->first, x->end, most);
     cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, most)));
-    kir_for_end(c->b, &part, NULL);
-    kir_for_end(c->b, &lane, NULL);
+    emit_end(c, &part);
+    emit_end(c, &lane);
     k->streams = 0;
 }
 

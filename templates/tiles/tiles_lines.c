@@ -13,7 +13,7 @@ enum { LINE = 64, MOST_LINES = 64 };
 
 static int is_across(const tly_tiles *k)
 {
-    return k->out_way == TLY_ACROSS;
+    return k->way[TLY_OUT] == TLY_ACROSS;
 }
 
 /* Lines of a row and of those that share them, which are axis steps, or lanes; all of what is
@@ -28,7 +28,7 @@ int64_t tly_tiles_gather_bytes(const tly_tiles *k)
         return k->parts * c->lanes * c->bytes[TLY_OUT] < LINE && block * c->bytes[TLY_OUT] >= LINE
                    ? MOST_LINES * LINE
                    : 0;
-    return k->out_way == TLY_ALONG_UP && block <= MOST_LINES ? block * LINE : 0;
+    return k->way[TLY_OUT] == TLY_ALONG_UP && block <= MOST_LINES ? block * LINE : 0;
 }
 
 tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_value run_size,
@@ -36,7 +36,7 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_va
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), line = imm(c, LINE);
-    kir_value lines = is_across(k) ? k->out_axis : k->out_lane;
+    kir_value lines = is_across(k) ? k->axis[TLY_OUT] : k->lane[TLY_OUT];
     kir_value bytes = mul(c, is_across(k) ? k->inner : k->length, imm(c, c->bytes[TLY_OUT]));
     kir_value rows = udiv(c, line, bytes);
     kir_value where = bor(c, bor(c, kir_addr(c->b, out), lines), mul(c, run_size, bytes));
@@ -65,10 +65,10 @@ static void send(tly_tiles *k, const tly_gather *g, kir_value count, kir_value o
 {
     tly_build *c = k->c;
     kir_value first = ptradd(c, out, sub(c, g->bytes, imm(c, LINE)));
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), count, imm(c, 1), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), count, imm(c, 1));
     tly_send_line(c, ptradd(c, first, mul(c, l.i, g->lines)), tly_at(c, g->scratch, l.i, LINE));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_row at,
@@ -79,9 +79,11 @@ void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_
     kir_value in = band(c, tly_not(c, less(c, row, g->from)), less(c, row, g->to));
     kir_value place = band(c, row, g->last);
     kir_value there = ptradd(c, g->scratch, mul(c, place, g->bytes));
-    kir_value *lines = is_across(k) ? &part.out_axis : &part.out_lane;
+    kir_value *lines = is_across(k) ? &part.axis[TLY_OUT] : &part.lane[TLY_OUT];
     *lines = choose(c, in, imm(c, LINE), *lines);
-    tly_tiles_scan(&part, (tly_row){ { at.at[TLY_IN], choose(c, in, there, at.at[TLY_OUT]) } }, lanes);
+    tly_row here = at;
+    here.at[TLY_OUT] = choose(c, in, there, at.at[TLY_OUT]);
+    tly_tiles_scan(&part, here, lanes);
     kir_value whole = band(c, in, equal(c, place, g->last));
     kir_value count = is_across(k) ? k->length : lanes;
     send(k, g, choose(c, whole, count, imm(c, 0)), at.at[TLY_OUT]);

@@ -5,23 +5,26 @@
  */
 #include "tiles.h"
 
+#include <string.h>
+
 enum { LINE = 64 };
 
 tly_outer tly_tiles_outer(tly_build *c, kir_value d)
 {
     kir_value none = less(c, d, imm(c, 0)), zero = imm(c, 0), at = choose(c, none, zero, d);
-    return (tly_outer){
-        choose(c, none, imm(c, 1), kir_get_at(c->b, KIR_ARG_OUTER_SIZE, at)),
-        choose(c, none, zero, kir_get_at(c->b, KIR_ARG_OUTER_IN, at)),
-        choose(c, none, zero, kir_get_at(c->b, KIR_ARG_OUTER_OUT, at)),
+    tly_outer dim = {
+        .size = choose(c, none, imm(c, 1), kir_get_at(c->b, KIR_ARG_OUTER_SIZE, at)),
     };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        dim.each[t] = choose(c, none, zero, kir_get_at(c->b, TLY_ARG(OUTER_IN, t), at));
+    return dim;
 }
 
 /* Lines of output, whole and aligned, past the cache. */
 static kir_value may_stream(tly_tiles *k)
 {
     tly_build *c = k->c;
-    if (k->out_way != TLY_ACROSS || k->parts * c->lanes * c->bytes[TLY_OUT] % LINE != 0)
+    if (k->way[TLY_OUT] != TLY_ACROSS || k->parts * c->lanes * c->bytes[TLY_OUT] % LINE != 0)
         return 0;
     return tly_streams(c);
 }
@@ -29,7 +32,7 @@ static kir_value may_stream(tly_tiles *k)
 static kir_value lined(tly_tiles *k, kir_value out)
 {
     tly_build *c = k->c;
-    kir_value where = bor(c, kir_addr(c->b, out), k->out_axis);
+    kir_value where = bor(c, kir_addr(c->b, out), k->axis[TLY_OUT]);
     return band(c, k->far, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
@@ -78,14 +81,12 @@ static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i
 {
     tly_build *c = k->c;
     if (!crosses(k))
-        return (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, i, a->runs.in)),
-                            ptradd(c, at.at[TLY_OUT], mul(c, i, a->runs.out)) } };
+        return tly_tiles_move(c, at, i, a->runs.each);
     const tly_outer *dim[] = { &a->cross.line, &a->cross.near, &a->cross.far };
     for (int d = 0; d < 3; d++) {
         kir_value up = udiv(c, i, dim[d]->size);
         kir_value index = sub(c, i, mul(c, up, dim[d]->size));
-        at = (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, index, dim[d]->in)),
-                          ptradd(c, at.at[TLY_OUT], mul(c, index, dim[d]->out)) } };
+        at = tly_tiles_move(c, at, index, dim[d]->each);
         i = up;
     }
     return at;
@@ -119,23 +120,23 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
 {
     tly_build *c = k->c;
     kir_value one = imm(c, 1), zero = imm(c, 0), wide = imm(c, c->plan->tile_lanes);
-    kir_loop i, j, s;
-    kir_for(c->b, &s, zero, k->inner, wide, 0, NULL);
+    tly_region i = { 0 }, j = { 0 }, s = { 0 };
+    emit_for(c, &s, zero, k->inner, wide);
     kir_value side = tly_min(c, add(c, s.i, wide), k->inner);
-    kir_for(c->b, &i, zero, crosses(k) ? runs_left(k, a) : a->runs.size, one, 0, NULL);
+    emit_for(c, &i, zero, crosses(k) ? runs_left(k, a) : a->runs.size, one);
     kir_value before = mul(c, i.i, a->run.size);
     tly_row run = run_at(k, a, at, i.i);
-    kir_for(c->b, &j, tly_max(c, sub(c, a->from, before), zero),
-            tly_min(c, sub(c, a->to, before), a->run.size), one, 0, NULL);
+    emit_for(c, &j, tly_max(c, sub(c, a->from, before), zero),
+             tly_min(c, sub(c, a->to, before), a->run.size), one);
     kir_value row = add(c, before, j.i), skipped = mul(c, add(c, a->row0, row), a->blocks);
     kir_value lane = tly_max(c, mul(c, sub(c, a->begin, skipped), a->tile), s.i);
     if (crosses(k))
         lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
     kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
-    tly_row here = { {
-        ptradd(c, run.at[TLY_IN], add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
-        ptradd(c, run.at[TLY_OUT], add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
-    } };
+    tly_row here;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        here.at[t] = ptradd(c, run.at[t],
+                            add(c, mul(c, j.i, a->run.each[t]), mul(c, lane, k->lane[t])));
     if (k->far)
         k->streams = lined(k, here.at[TLY_OUT]);
     lanes = sub(c, lanes, lane);
@@ -143,9 +144,9 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
         tly_tiles_gather_row(k, gather, row, here, lanes);
     else
         tly_tiles_scan(k, here, lanes);
-    kir_for_end(c->b, &j, NULL);
-    kir_for_end(c->b, &i, NULL);
-    kir_for_end(c->b, &s, NULL);
+    emit_end(c, &j);
+    emit_end(c, &i);
+    emit_end(c, &s);
 }
 
 /* Rows that fill no line are scanned one by one, each by as many vectors as it has. */
@@ -170,15 +171,16 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     int gathers = tly_tiles_gather_bytes(k) > 0;
     tly_blocks a = { .blocks = blocks, .tile = tile, .begin = begin, .end = end };
     tly_gather gather = { 0 };
-    kir_loop g;
+    tly_region g = { 0 };
     choose_block(k, &a, rank);
     k->far = may_stream(k);
-    kir_value block_last = udiv(c, last, a.size), offsets[2];
-    kir_for(c->b, &g, udiv(c, first, a.size), add(c, block_last, one), one, 0, NULL);
+    kir_value block_last = udiv(c, last, a.size), offsets[TLY_TENSOR_COUNT];
+    emit_for(c, &g, udiv(c, first, a.size), add(c, block_last, one), one);
     a.row0 = mul(c, g.i, a.size);
     tly_outer_offsets(c, g.i, a.left, offsets);
-    tly_row at = { { ptradd(c, arg(c, KIR_ARG_IN), offsets[0]),
-                     ptradd(c, arg(c, KIR_ARG_OUT), offsets[1]) } };
+    tly_row at;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        at.at[t] = ptradd(c, arg(c, TLY_ARG(IN, t)), offsets[t]);
     a.from = tly_max(c, sub(c, first, a.row0), zero);
     a.to = tly_min(c, add(c, sub(c, last, a.row0), one), a.size);
     kir_value begun = less(c, mul(c, add(c, a.row0, a.from), blocks), begin);
@@ -188,11 +190,11 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     if (crosses(k))
         tly_tiles_cross(k, &a.cross, at, a.whole, a.whole_to);
     if (gathers)
-        gather = tly_tiles_gather(k, at.at[TLY_OUT], a.runs.out, a.run.size, a.run.out, a.whole,
-                                  a.whole_to);
+        gather = tly_tiles_gather(k, at.at[TLY_OUT], a.runs.each[TLY_OUT], a.run.size,
+                                  a.run.each[TLY_OUT], a.whole, a.whole_to);
     tly_tiles row = row_by_row(k);
     scan_block(&row, &a, gathers ? &gather : NULL, at);
-    kir_for_end(c->b, &g, NULL);
+    emit_end(c, &g);
     if (k->far || gathers || crosses(k))
         tly_fence(c, tly_streams(c));
     kir_return(c->b, zero);
@@ -203,14 +205,13 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
     kir_value rank = arg(c, KIR_ARG_OUTER_RANK), one = imm(c, 1);
     tly_tiles k = {
         .c = c,
-        .in_way = tly_tiles_in(c->p),
-        .out_way = tly_tiles_out(c->p),
+        .way = { tly_tiles_in(c->p), tly_tiles_out(c->p) },
         .steps = (unsigned)c->plan->tile_steps,
         .length = arg(c, KIR_ARG_LENGTH),
         .parts = (unsigned)tly_tiles_parts(c->p, c->plan),
-        .in_axis = tly_axis(c, TLY_IN),
-        .out_axis = tly_axis(c, TLY_OUT),
     };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        k.axis[t] = tly_axis(c, t);
     launch->tile_lanes = c->plan->tile_lanes;
     int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
     launch->scratch_bytes = other + tly_tiles_scan_bytes(&k);
@@ -220,13 +221,12 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         rank = sub(c, rank, one);
         tly_outer lanes = tly_tiles_outer(c, rank);
         k.inner = lanes.size;
-        k.in_lane = lanes.in;
-        k.out_lane = lanes.out;
+        memcpy(k.lane, lanes.each, sizeof k.lane);
         scan_rows(&k, rank, k.inner, one);
         return;
     }
     k.inner = arg(c, KIR_ARG_INNER);
-    k.in_lane = tly_step(c, TLY_IN);
-    k.out_lane = tly_lane(c, TLY_OUT);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        k.lane[t] = tly_lane(c, t);
     scan_rows(&k, rank, arg(c, KIR_ARG_BLOCKS), imm(c, c->plan->tile_lanes));
 }
