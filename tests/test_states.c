@@ -46,7 +46,7 @@ static const made on_cpus[] = {
     { "211x20:axis=0", "template=narrow,history=1" },
     { "211x97:axis=0", "template=narrow,history=0,block=64,unroll=1" },
     { "300x100:axis=0", "template=columns" },
-    { "5x2x1024:axis=1", "template=columns,slices=4" },
+    { "5x2x528:axis=1", "template=columns,slices=4" },
     { "70x200:axis=1,in=1x70", "template=transposed" },
     { "70x200:axis=1,in=1x70", "template=tiles" },
     { "70x200:axis=0,in=3x210", "template=tiles" },
