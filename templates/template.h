@@ -105,6 +105,14 @@ static inline tly_place tly_place_after(tly_place at, int64_t positions, int64_t
     return at;
 }
 
+/* A stretch of a row as templates of rows read and write it: in memory, or in scratch in the layout
+ * that memory has. */
+typedef struct tly_stretch {
+    kir_value from;  /* where its element 0 is read */
+    kir_value to, i; /* its results are stored from element i of `to` on (tly_stored_at) */
+} tly_stretch;
+tly_place tly_place_along(const tly_stretch *stretch, int64_t element);
+
 /* The state of an element that was loaded as an accumulator, and the result of a state, an
  * accumulator again. NULL: an element or a result whose place is not known. */
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
@@ -335,6 +343,13 @@ typedef struct tly_stream {
 } tly_stream;
 enum { TLY_STREAM_VALUES = 3 };        /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
+/* Adds what changes of it to a region's state. */
+static inline void tly_carry_stream(tly_region *r, tly_stream *s)
+{
+    emit_carry(r, 1, &s->to);
+    emit_carry(r, 1, &s->pending);
+    emit_carry(r, 1, &s->head);
+}
 /* Starts at output address `out`. */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
 /* `count` more results: where `written` (i1, or 0 for never) at their place, else in the buffer. */

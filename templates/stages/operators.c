@@ -45,6 +45,20 @@ tly_place tly_place_in(const tly_row *row, kir_value position, kir_value lane)
     return (tly_place){ address_in_row, row, .position = position, .lane = lane };
 }
 
+static kir_value address_along(tly_build *c, const tly_place *at, int tensor)
+{
+    const tly_stretch *s = at->of;
+    kir_value element = imm(c, at->more_positions);
+    if (tensor == TLY_OUT)
+        return tly_stored_at(c, s->to, add(c, s->i, element));
+    return ptradd(c, s->from, mul(c, element, tly_step(c, tensor)));
+}
+
+tly_place tly_place_along(const tly_stretch *stretch, int64_t element)
+{
+    return (tly_place){ address_along, stretch, .more_positions = element };
+}
+
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
