@@ -82,6 +82,7 @@ EMIT_BIN(divide, KIR_DIV)
 EMIT_BIN(udiv, KIR_UDIV)
 EMIT_BIN(umin, KIR_UMIN)
 EMIT_BIN(umax, KIR_UMAX)
+EMIT_BIN(smin, KIR_SMIN)
 EMIT_BIN(smax, KIR_SMAX)
 EMIT_BIN(band, KIR_AND)
 EMIT_BIN(bor, KIR_OR)
@@ -141,6 +142,18 @@ static inline kir_value bitcast(const tly_build *c, kir_type to, kir_value x)
 static inline kir_value ptradd(const tly_build *c, kir_value p, kir_value bytes)
 {
     return kir_ptradd(c->b, p, bytes);
+}
+
+/* ---- tuples: the parts of a state ---- */
+
+static inline kir_value part(const tly_build *c, kir_value tuple, unsigned i)
+{
+    return kir_part(c->b, tuple, i);
+}
+
+static inline kir_value pair(const tly_build *c, kir_value first, kir_value second)
+{
+    return kir_tuple(c->b, 2, (kir_value[]){ first, second });
 }
 
 /* ---- loops and branches (stages/emit.c) ---- */

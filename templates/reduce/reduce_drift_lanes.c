@@ -9,16 +9,6 @@
  */
 #include "reduce_float.h"
 
-static kir_value part(tly_build *c, kir_value v, unsigned i)
-{
-    return kir_part(c->b, v, i);
-}
-
-static kir_value pair(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_tuple(c->b, 2, (kir_value[]){ x, y });
-}
-
 static kir_value with_distance(tly_build *c, kir_value product, kir_value distance)
 {
     kir_value v[3] = { part(c, product, 0), part(c, product, 1), distance };

@@ -23,15 +23,15 @@ static tly_states outputs(const tly_reduce_stream *s, kir_value p)
 
 /* ---- one state an output ---- */
 
-typedef struct pair {
+typedef struct joining {
     const tly_states *x, *y, *to;
     kir_value offset; /* of y's lanes */
     kir_value (*join)(tly_reduce *r, kir_value x, kir_value y);
-} pair;
+} joining;
 
 static void join_lanes(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
-    const pair *p = user;
+    const joining *p = user;
     kir_value x = tly_stream_load(s, p->x, lane, n),
               y = tly_stream_load(s, p->y, add(s->r.c, lane, p->offset), n);
     tly_stream_store(s, p->to, lane, p->join(&s->r, x, y));
@@ -52,10 +52,10 @@ static void fold(tly_reduce_stream *s, const tly_states *of)
         levels++;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), imm(c, levels), imm(c, 1), 1, &half);
-    pair p = { of, of, of, l.carried[0],
-               s->drifts      ? tly_reduce_lanes_join
-               : s->r.watched ? tly_reduce_join_records
-                              : combine };
+    joining p = { of, of, of, l.carried[0],
+                  s->drifts      ? tly_reduce_lanes_join
+                  : s->r.watched ? tly_reduce_join_records
+                                 : combine };
     tly_stream_each(s, l.carried[0], 0, join_lanes, &p);
     half = tly_part(c, l.carried[0], 2);
     kir_for_end(c->b, &l, &half);
@@ -252,7 +252,7 @@ static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
     const tly_states of[3] = { outputs(s, x), outputs(s, y), outputs(s, at) };
-    pair p = { &of[0], &of[1], &of[2], imm(r->c, 0), tly_reduce_join_records };
+    joining p = { &of[0], &of[1], &of[2], imm(r->c, 0), tly_reduce_join_records };
     tly_stream_each(s, vectors_of(s), 1, join_lanes, &p);
     return at;
 }
