@@ -33,7 +33,7 @@ enum { POINTS = 4096, LEVELS = 3, INTERPRETED = 256 };
 
 typedef struct function {
     const char *name;
-    kir_value (*build)(kir_builder *b, kir_value x);
+    kir_value (*build)(const tly_build *c, kir_value x);
     double (*of_single)(double x);
     long double (*of_double)(long double x);
     int (*known)(double x, double *y); /* of f32: results that need no library; may be NULL */
@@ -53,19 +53,20 @@ static kir_value agree(kir_builder *b, kir_value x, kir_value y)
 }
 
 /* Of each point and the one that is its mirror in the vector. */
-static kir_value quotients(kir_builder *b, kir_value x)
+static kir_value quotients(const tly_build *c, kir_value x)
 {
+    kir_builder *b = c->b;
     const unsigned lanes = kir_type_of(b, x).lanes;
     uint8_t mirror[64];
     for (unsigned i = 0; i < lanes; i++)
         mirror[i] = (uint8_t)(lanes - 1 - i);
     kir_value y = kir_shuffle(b, x, x, mirror, lanes);
-    return agree(b, tly_quotient_by_digits(b, x, y), tly_quotient(b, x, y));
+    return agree(b, tly_quotient_by_digits(c, x, y), tly_quotient(c, x, y));
 }
 
-static kir_value roots(kir_builder *b, kir_value x)
+static kir_value roots(const tly_build *c, kir_value x)
 {
-    return agree(b, tly_root_by_digits(b, x), tly_root(b, x));
+    return agree(c->b, tly_root_by_digits(c, x), tly_root(c, x));
 }
 
 /* A lane's bits as i64. */
@@ -79,8 +80,9 @@ static kir_value integer_at(kir_builder *b, kir_value bits, unsigned lane)
 /* Of the bits of each point and of its mirror, moved down so that divisors have all sizes; and of
  * as many digits more, which are what the first division left: what the quotient leaves of these is
  * less than the divisor, too. */
-static kir_value wholes(kir_builder *b, kir_value x)
+static kir_value wholes(const tly_build *c, kir_value x)
 {
+    kir_builder *b = c->b;
     const kir_type type = kir_type_of(b, x);
     const int wide = type.kind == KIR_F64;
     kir_value bits = kir_convert(b, KIR_BITCAST, KIR_TYPE(wide ? KIR_I64 : KIR_I32, type.lanes), x);
@@ -91,9 +93,9 @@ static kir_value wholes(kir_builder *b, kir_value x)
         m = kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, m, by), kir_int(b, INT64_MAX));
         m = kir_bin(b, KIR_OR, m, kir_int(b, 1));
         kir_value q = kir_bin(b, KIR_UDIV, n, m);
-        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(b, 0, n, m), q);
+        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(c, 0, n, m), q);
         kir_value high = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
-        q = tly_whole_by_digits(b, high, n, m);
+        q = tly_whole_by_digits(c, high, n, m);
         kir_value left = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
         differs = kir_bin(b, KIR_OR, differs, kir_cmp(b, KIR_ULE, m, left));
         kir_type lane = KIR_TYPE(kir_type_of(b, bits).kind, 1);
@@ -104,11 +106,12 @@ static kir_value wholes(kir_builder *b, kir_value x)
 
 /* exp but for what the other one is made for; below normal numbers NaN where it does not keep its
  * word. */
-static kir_value exp_below(kir_builder *b, kir_value x)
+static kir_value exp_below(const tly_build *c, kir_value x)
 {
+    kir_builder *b = c->b;
     const kir_type type = kir_type_of(b, x);
     const int wide = type.kind == KIR_F64;
-    kir_value y = tly_exp_below(b, x), whole = tly_exp(b, x);
+    kir_value y = tly_exp_below(c, x), whole = tly_exp(c, x);
     kir_value one = kir_const(b, type, wide ? UINT64_C(1023) << 52 : 0x3f800000);
     kir_value lowest = kir_const(b, type, wide ? 0xc086200000000000 : 0xc2ae0000);
     kir_value least = kir_const(b, type, wide ? UINT64_C(1) << 52 : 1 << 23);
@@ -199,13 +202,14 @@ static kir_kernel *build(const function *f, kir_kind kind)
     const kir_type type = KIR_TYPE(kind, kind == KIR_F32 ? 16 : 8);
     const int64_t bytes = kir_kind_bits(kind) / 8;
     kir_builder *b = kir_begin("elementary");
+    const tly_build c = { .b = b };
     kir_kernel *kernel = NULL;
     kir_loop l;
     kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT);
     kir_for(b, &l, kir_int(b, 0), kir_get(b, KIR_ARG_LENGTH), kir_int(b, type.lanes), 0, NULL);
     kir_value at = kir_bin(b, KIR_MUL, l.i, kir_int(b, bytes));
     kir_value x = kir_load(b, type, kir_ptradd(b, in, at), 0, (unsigned)bytes);
-    kir_store(b, kir_ptradd(b, out, at), 0, f->build(b, x), (unsigned)bytes, 0);
+    kir_store(b, kir_ptradd(b, out, at), 0, f->build(&c, x), (unsigned)bytes, 0);
     kir_for_end(b, &l, NULL);
     kir_return(b, kir_int(b, 0));
     return kir_finish(b, &kernel, NULL) ? NULL : kernel;

@@ -227,9 +227,10 @@ Test(kir, elementary_functions_validate)
     for (int kind = KIR_F32; kind <= KIR_F64; kind++) {
         for (unsigned lanes = 1; lanes <= 4; lanes += 3) {
             kir_builder *b = kir_begin_workgroup("elementary", 64);
+            const tly_build c = { .b = b };
             kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
             kir_value x = kir_load(b, KIR_TYPE(kind, lanes), in, 0, 16);
-            x = tly_quotient(b, tly_exp(b, x), tly_root(b, tly_log(b, x)));
+            x = tly_quotient(&c, tly_exp(&c, x), tly_root(&c, tly_log(&c, x)));
             kir_store(b, out, 0, x, 16, 0);
             kir_return(b, kir_int(b, 0));
             check_all_forms(must_finish(b));
@@ -416,16 +417,16 @@ Test(kir, modules_ask_for_what_they_use)
     kir_free(k);
 }
 
-static const char add[] = "kernel add workgroup 32 {\n"
-                          "  %1 : i64 = const 0\n"
-                          "  %2 : ptr = arg in\n"
-                          "  %3 : ptr = arg out\n"
-                          "  %4 : f32 = load %2, align 4\n"
-                          "  %5 : f32 = add %4, %4\n"
-                          "  %6 : f64 = fpext %5\n"
-                          "  store %3, %6, align 8\n"
-                          "  return %1\n"
-                          "}\n";
+static const char addition[] = "kernel add workgroup 32 {\n"
+                               "  %1 : i64 = const 0\n"
+                               "  %2 : ptr = arg in\n"
+                               "  %3 : ptr = arg out\n"
+                               "  %4 : f32 = load %2, align 4\n"
+                               "  %5 : f32 = add %4, %4\n"
+                               "  %6 : f64 = fpext %5\n"
+                               "  store %3, %6, align 8\n"
+                               "  return %1\n"
+                               "}\n";
 
 static int occurrences(const char *text, const char *of)
 {
@@ -455,7 +456,7 @@ Test(kir, float_controls_follow_the_device)
           { "DenormPreserve 64", "SignedZeroInfNanPreserve 32" },
           3 },
     };
-    kir_kernel *k = must_parse(add);
+    kir_kernel *k = must_parse(addition);
     for (size_t i = 0; i < COUNT(cases); i++) {
         tly_caps caps = cases[i].caps;
         caps.float64 = 1;
@@ -583,7 +584,7 @@ Test(kir, modules_say_what_is_only_read)
 Test(kir, lines_lead_to_the_kernel)
 {
     static struct text listing;
-    kir_kernel *k = must_parse(add);
+    kir_kernel *k = must_parse(addition);
     module m = { 0 };
     tly_spirv_options options = { .caps = &everything, .lines = 1 };
     cr_assert_eq(tly_spirv_lower(k, &options, &m.words, &m.count, NULL), TALLY_OK);
@@ -728,7 +729,7 @@ Test(kir, lacking_capabilities_are_refused)
 Test(kir, the_validator_sees_damage)
 {
     tally_error error = TALLY_ERROR_INIT;
-    kir_kernel *k = must_parse(add);
+    kir_kernel *k = must_parse(addition);
     module m = must_lower(k, &everything, 0);
     size_t seen = 0, tried = 0;
     for (size_t at = 0; at < m.count; at += 5) {

@@ -25,7 +25,7 @@ kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
     kir_value m = kir_part(c->b, high, 0);
     kir_value apart = bin(c, KIR_SUB, kir_part(c->b, low, 0), m);
     apart = choose(c, equal, like(c, apart, 0), apart);
-    kir_value added = bin(c, KIR_MUL, kir_part(c->b, low, 1), tly_exp_below(c->b, apart));
+    kir_value added = bin(c, KIR_MUL, kir_part(c->b, low, 1), tly_exp_below(c, apart));
     kir_value sum = bin(c, KIR_ADD, kir_part(c->b, high, 1), added);
     return kir_tuple(c->b, 2, (kir_value[]){ m, sum });
 }
@@ -89,7 +89,7 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
         v[n] = largest_of_lanes(c, v[n]);
     kir_value apart = bin(c, KIR_SUB, level(c, old), level(c, v[n]));
     kir_value endless = olt(c, finite, high), zero = like(c, high, 0);
-    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(c->b, apart));
+    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(c, apart));
     v[n + 1] = bin(c, KIR_ADD, v[n + 1], choose(c, endless, high, zero));
     for (unsigned i = 0; i < n; i++)
         v[i] = smaller(c, finite, x[i]);
@@ -101,7 +101,7 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
     kir_value from = level(c, grew.result[n]);
     for (unsigned i = 0; i < n; i++)
         v[i] = bin(c, KIR_SUB, grew.result[i], from);
-    tly_exps_below(c->b, v, n);
+    tly_exps_below(c, v, n);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, KIR_ADD, v[i], v[i + (k + 1) / 2]);
@@ -112,7 +112,7 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
 kir_value tly_project_exp(tly_build *c, kir_value state, const tly_place *at)
 {
     (void)at;
-    return bin(c, KIR_ADD, kir_part(c->b, state, 0), tly_log(c->b, kir_part(c->b, state, 1)));
+    return bin(c, KIR_ADD, kir_part(c->b, state, 0), tly_log(c, kir_part(c->b, state, 1)));
 }
 
 /* ---- sums of 64-bit integers ---- */

@@ -107,73 +107,44 @@ static const polynomial reciprocal = {
 
 /* A function being built. */
 typedef struct work {
-    kir_builder *b;
+    const tly_build *c;
     const format *f;
     kir_type real, integer;
 } work;
 
-static work begin(kir_builder *b, kir_value x)
+static work begin(const tly_build *c, kir_value x)
 {
-    const kir_type type = kir_type_of(b, x);
+    const kir_type type = type_of(c, x);
     const format *f = &formats[type.kind == KIR_F64];
-    return (work){ b, f, KIR_TYPE(f->real, type.lanes), KIR_TYPE(f->integer, type.lanes) };
+    return (work){ c, f, KIR_TYPE(f->real, type.lanes), KIR_TYPE(f->integer, type.lanes) };
 }
 
 static kir_value real(const work *w, uint64_t bits)
 {
-    return kir_const(w->b, w->real, bits);
+    return constant(w->c, w->real, bits);
 }
 
 static kir_value integer(const work *w, uint64_t value)
 {
-    return kir_const(w->b, w->integer, value);
-}
-
-static kir_value op(const work *w, kir_op o, kir_value x, kir_value y)
-{
-    return kir_bin(w->b, o, x, y);
-}
-
-static kir_value add(const work *w, kir_value x, kir_value y)
-{
-    return kir_bin(w->b, KIR_ADD, x, y);
-}
-
-static kir_value sub(const work *w, kir_value x, kir_value y)
-{
-    return kir_bin(w->b, KIR_SUB, x, y);
-}
-
-static kir_value mul(const work *w, kir_value x, kir_value y)
-{
-    return kir_bin(w->b, KIR_MUL, x, y);
+    return constant(w->c, w->integer, value);
 }
 
 static kir_value as_integer(const work *w, kir_value x)
 {
-    return kir_convert(w->b, KIR_BITCAST, w->integer, x);
+    return bitcast(w->c, w->integer, x);
 }
 
 static kir_value as_real(const work *w, kir_value x)
 {
-    return kir_convert(w->b, KIR_BITCAST, w->real, x);
-}
-
-static kir_value below(const work *w, kir_value x, kir_value y)
-{
-    return kir_cmp(w->b, KIR_OLT, x, y);
-}
-
-static kir_value choose(const work *w, kir_value condition, kir_value yes, kir_value no)
-{
-    return kir_select(w->b, condition, yes, no);
+    return bitcast(w->c, w->real, x);
 }
 
 static kir_value evaluate(const work *w, const polynomial *p, kir_value x)
 {
+    const tly_build *c = w->c;
     kir_value sum = real(w, p->of[p->terms - 1]);
     for (unsigned i = p->terms - 1; i-- > 0;) {
-        sum = add(w, mul(w, sum, x), real(w, p->of[i]));
+        sum = add(c, mul(c, sum, x), real(w, p->of[i]));
     }
     return sum;
 }
@@ -183,34 +154,35 @@ static kir_value evaluate(const work *w, const polynomial *p, kir_value x)
 /* y * 2^n in two steps, as 2^n may be no number where the result is one; `biased` is n + 2 bias. */
 static kir_value scaled(const work *w, kir_value y, kir_value biased)
 {
+    const tly_build *c = w->c;
     kir_value place = integer(w, w->f->mantissa);
-    kir_value first = op(w, KIR_LSHR, biased, integer(w, 1)), second = sub(w, biased, first);
-    y = mul(w, y, as_real(w, op(w, KIR_SHL, first, place)));
-    return mul(w, y, as_real(w, op(w, KIR_SHL, second, place)));
+    kir_value first = lshr(c, biased, integer(w, 1)), second = sub(c, biased, first);
+    y = mul(c, y, as_real(w, shl(c, first, place)));
+    return mul(c, y, as_real(w, shl(c, second, place)));
 }
 
 /* e^x = 2^n e^r, n = x / ln 2 rounded. What is far below is no product that underflows, which
  * costs 140 cycles on some CPUs. */
-kir_value tly_exp(kir_builder *b, kir_value x)
+kir_value tly_exp(const tly_build *c, kir_value x)
 {
-    const work w = begin(b, x);
+    const work w = begin(c, x);
     const format *f = w.f;
     kir_value zero = real(&w, 0), highest = real(&w, f->exp_high), magic = real(&w, f->magic);
-    kir_value vanishes = below(&w, x, real(&w, f->exp_low));
-    x = choose(&w, vanishes, zero, choose(&w, below(&w, highest, x), highest, x));
-    kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
-    kir_value n = sub(&w, rounded, magic);
-    kir_value biased = sub(&w, as_integer(&w, rounded), integer(&w, f->magic - 2 * f->bias));
-    kir_value high = sub(&w, x, mul(&w, n, real(&w, f->ln2_high))); /* exact */
-    kir_value low = mul(&w, n, real(&w, f->ln2_low)), r = sub(&w, high, low);
-    kir_value rest = mul(&w, mul(&w, r, r), evaluate(&w, &f->exp, r));
-    kir_value y = add(&w, real(&w, f->one), add(&w, high, sub(&w, rest, low)));
-    return choose(&w, vanishes, zero, scaled(&w, y, biased));
+    kir_value vanishes = olt(c, x, real(&w, f->exp_low));
+    x = choose(c, vanishes, zero, choose(c, olt(c, highest, x), highest, x));
+    kir_value rounded = add(c, mul(c, x, real(&w, f->log2e)), magic);
+    kir_value n = sub(c, rounded, magic);
+    kir_value biased = sub(c, as_integer(&w, rounded), integer(&w, f->magic - 2 * f->bias));
+    kir_value high = sub(c, x, mul(c, n, real(&w, f->ln2_high))); /* exact */
+    kir_value low = mul(c, n, real(&w, f->ln2_low)), r = sub(c, high, low);
+    kir_value rest = mul(c, mul(c, r, r), evaluate(&w, &f->exp, r));
+    kir_value y = add(c, real(&w, f->one), add(c, high, sub(c, rest, low)));
+    return choose(c, vanishes, zero, scaled(&w, y, biased));
 }
 
 static kir_value pair_at(const work *w, const polynomial *p, unsigned k, kir_value x)
 {
-    return add(w, mul(w, x, real(w, p->of[k + 1])), real(w, p->of[k]));
+    return add(w->c, mul(w->c, x, real(w, p->of[k + 1])), real(w, p->of[k]));
 }
 
 /* Horner's scheme of pairs, in the square: half as many steps that wait for each other, for one
@@ -218,10 +190,11 @@ static kir_value pair_at(const work *w, const polynomial *p, unsigned k, kir_val
 static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *x, kir_value *y,
                            unsigned n)
 {
+    const tly_build *c = w->c;
     kir_value square[KIR_MAX_CARRIED], pair[KIR_MAX_CARRIED];
     unsigned k = (p->terms - 1) / 2 * 2;
     for (unsigned i = 0; i < n; i++)
-        square[i] = mul(w, x[i], x[i]);
+        square[i] = mul(c, x[i], x[i]);
     for (unsigned i = 0; i < n; i++)
         y[i] = k + 1 < p->terms ? pair_at(w, p, k, x[i]) : real(w, p->of[k]);
     while (k > 0) {
@@ -229,38 +202,38 @@ static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *
         for (unsigned i = 0; i < n; i++)
             pair[i] = pair_at(w, p, k, x[i]);
         for (unsigned i = 0; i < n; i++)
-            y[i] = add(w, mul(w, y[i], square[i]), pair[i]);
+            y[i] = add(c, mul(c, y[i], square[i]), pair[i]);
     }
 }
 
 /* 2^(x / ln 2), with x / ln 2 rounded, and nothing below what is normal. */
-void tly_exps_below(kir_builder *b, kir_value *x, unsigned n)
+void tly_exps_below(const tly_build *c, kir_value *x, unsigned n)
 {
-    const work w = begin(b, x[0]);
+    const work w = begin(c, x[0]);
     const format *f = w.f;
     kir_value least = real(&w, f->exp_normal), one = real(&w, f->one), log2e = real(&w, f->log2e);
     kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
     kir_value rounded[KIR_MAX_CARRIED], y[KIR_MAX_CARRIED];
     for (unsigned i = 0; i < n; i++)
-        x[i] = choose(&w, below(&w, x[i], least), least, x[i]);
+        x[i] = choose(c, olt(c, x[i], least), least, x[i]);
     for (unsigned i = 0; i < n; i++)
-        x[i] = mul(&w, x[i], log2e);
+        x[i] = mul(c, x[i], log2e);
     for (unsigned i = 0; i < n; i++)
-        rounded[i] = add(&w, x[i], magic);
+        rounded[i] = add(c, x[i], magic);
     for (unsigned i = 0; i < n; i++)
-        x[i] = sub(&w, x[i], sub(&w, rounded[i], magic));
+        x[i] = sub(c, x[i], sub(c, rounded[i], magic));
     evaluate_pairs(&w, &f->exp2, x, y, n);
     for (unsigned i = 0; i < n; i++)
-        y[i] = add(&w, one, mul(&w, x[i], y[i]));
+        y[i] = add(c, one, mul(c, x[i], y[i]));
     for (unsigned i = 0; i < n; i++) {
-        kir_value scale = op(&w, KIR_SHL, as_integer(&w, rounded[i]), integer(&w, f->mantissa));
-        x[i] = mul(&w, y[i], as_real(&w, scale));
+        kir_value scale = shl(c, as_integer(&w, rounded[i]), integer(&w, f->mantissa));
+        x[i] = mul(c, y[i], as_real(&w, scale));
     }
 }
 
-kir_value tly_exp_below(kir_builder *b, kir_value x)
+kir_value tly_exp_below(const tly_build *c, kir_value x)
 {
-    tly_exps_below(b, &x, 1);
+    tly_exps_below(c, &x, 1);
     return x;
 }
 
@@ -269,56 +242,57 @@ kir_value tly_exp_below(kir_builder *b, kir_value x)
 /* log(1 + f), and e ln 2 of what the high part is added to last. */
 static kir_value log_of_single(const work *w, kir_value f, kir_value e)
 {
-    kir_value square = mul(w, f, f);
-    kir_value rest = mul(w, mul(w, evaluate(w, &log_single, f), square), f);
-    rest = add(w, rest, mul(w, e, real(w, w->f->ln2_low)));
-    rest = sub(w, rest, mul(w, square, real(w, w->f->half)));
-    return add(w, add(w, f, rest), mul(w, e, real(w, w->f->ln2_high)));
+    const tly_build *c = w->c;
+    kir_value square = mul(c, f, f);
+    kir_value rest = mul(c, mul(c, evaluate(w, &log_single, f), square), f);
+    rest = add(c, rest, mul(c, e, real(w, w->f->ln2_low)));
+    rest = sub(c, rest, mul(c, square, real(w, w->f->half)));
+    return add(c, add(c, f, rest), mul(c, e, real(w, w->f->ln2_high)));
 }
 
 /* By s = f / (2 + f), whose quotient is Newton's: two steps from 2^-13; its error counts by a
  * thirtieth. */
 static kir_value log_of_double(const work *w, kir_value f, kir_value e)
 {
-    kir_value two = real(w, w->f->two), d = add(w, f, two);
+    const tly_build *c = w->c;
+    kir_value two = real(w, w->f->two), d = add(c, f, two);
     kir_value quotient = evaluate(w, &reciprocal, d);
     for (int i = 0; i < 2; i++) {
-        quotient = mul(w, quotient, sub(w, two, mul(w, d, quotient)));
+        quotient = mul(c, quotient, sub(c, two, mul(c, d, quotient)));
     }
-    kir_value s = mul(w, f, quotient), z = mul(w, s, s);
-    kir_value half = mul(w, mul(w, f, f), real(w, w->f->half));
-    kir_value rest = add(w, half, mul(w, z, evaluate(w, &log_double, z)));
-    rest = add(w, mul(w, s, rest), mul(w, e, real(w, w->f->ln2_low)));
-    rest = sub(w, sub(w, half, rest), f);
-    return sub(w, mul(w, e, real(w, w->f->ln2_high)), rest);
+    kir_value s = mul(c, f, quotient), z = mul(c, s, s);
+    kir_value half = mul(c, mul(c, f, f), real(w, w->f->half));
+    kir_value rest = add(c, half, mul(c, z, evaluate(w, &log_double, z)));
+    rest = add(c, mul(c, s, rest), mul(c, e, real(w, w->f->ln2_low)));
+    rest = sub(c, sub(c, half, rest), f);
+    return sub(c, mul(c, e, real(w, w->f->ln2_high)), rest);
 }
 
 /* log(x 2^more) = (e + more) ln 2 + log m, m = 1 + f around 1. */
-kir_value tly_log_of_product(kir_builder *b, kir_value x, kir_value more)
+kir_value tly_log_of_product(const tly_build *c, kir_value x, kir_value more)
 {
-    const work w = begin(b, x);
+    const work w = begin(c, x);
     const format *f = w.f;
     kir_value zero = real(&w, 0), infinity = real(&w, f->infinity);
-    kir_value tiny = below(&w, x, real(&w, f->least_normal));
-    kir_value normal = choose(&w, tiny, mul(&w, x, real(&w, f->lifted)), x);
-    kir_value bits = add(&w, as_integer(&w, normal), integer(&w, f->one - f->root_half));
+    kir_value tiny = olt(c, x, real(&w, f->least_normal));
+    kir_value normal = choose(c, tiny, mul(c, x, real(&w, f->lifted)), x);
+    kir_value bits = add(c, as_integer(&w, normal), integer(&w, f->one - f->root_half));
     kir_value mask = integer(&w, (UINT64_C(1) << f->mantissa) - 1);
-    kir_value m = add(&w, op(&w, KIR_AND, bits, mask), integer(&w, f->root_half));
-    kir_value exponent = op(&w, KIR_LSHR, bits, integer(&w, f->mantissa));
-    kir_value lifted = as_real(&w, op(&w, KIR_OR, exponent, integer(&w, f->lifted)));
-    kir_value lift = choose(&w, tiny, real(&w, f->lift_tiny), real(&w, f->lift));
-    kir_value e = sub(&w, lifted, lift);
+    kir_value m = add(c, band(c, bits, mask), integer(&w, f->root_half));
+    kir_value exponent = lshr(c, bits, integer(&w, f->mantissa));
+    kir_value lifted = as_real(&w, bor(c, exponent, integer(&w, f->lifted)));
+    kir_value lift = choose(c, tiny, real(&w, f->lift_tiny), real(&w, f->lift));
+    kir_value e = sub(c, lifted, lift);
     if (more != 0)
-        e = add(&w, e, more);
-    kir_value less_one = sub(&w, as_real(&w, m), real(&w, f->one));
+        e = add(c, e, more);
+    kir_value less_one = sub(c, as_real(&w, m), real(&w, f->one));
     kir_value y = (w.real.kind == KIR_F32 ? log_of_single : log_of_double)(&w, less_one, e);
-    kir_value none = choose(&w, kir_cmp(b, KIR_OEQ, x, zero), real(&w, f->minus_infinity),
-                            real(&w, f->nan));
-    y = choose(&w, kir_cmp(b, KIR_OLE, x, zero), none, y);
-    return choose(&w, below(&w, x, infinity), y, x);
+    kir_value none = choose(c, oeq(c, x, zero), real(&w, f->minus_infinity), real(&w, f->nan));
+    y = choose(c, ole(c, x, zero), none, y);
+    return choose(c, olt(c, x, infinity), y, x);
 }
 
-kir_value tly_log(kir_builder *b, kir_value x)
+kir_value tly_log(const tly_build *c, kir_value x)
 {
-    return tly_log_of_product(b, x, 0);
+    return tly_log_of_product(c, x, 0);
 }

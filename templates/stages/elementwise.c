@@ -42,17 +42,17 @@ static kir_value square(tly_build *c, kir_value x)
 
 static kir_value exponential(tly_build *c, kir_value x)
 {
-    return tly_exp(c->b, x);
+    return tly_exp(c, x);
 }
 
 static kir_value logarithm(tly_build *c, kir_value x)
 {
-    return tly_log(c->b, x);
+    return tly_log(c, x);
 }
 
 static kir_value root(tly_build *c, kir_value x)
 {
-    return tly_root(c->b, x);
+    return tly_root(c, x);
 }
 
 /* Elements that make one of the output. */
@@ -66,7 +66,7 @@ static kir_value divided(tly_build *c, kir_value x, kir_value n)
 {
     unsigned lanes = type_of(c, x).lanes;
     if (c->t->no_div64)
-        return tly_whole_by_digits(c->b, 0, x, kir_splat(c->b, n, lanes));
+        return tly_whole_by_digits(c, 0, x, kir_splat(c->b, n, lanes));
     kir_value y = x;
     for (unsigned i = 0; i < lanes; i++) {
         kir_value q = udiv(c, kir_extract(c->b, x, i), n);
@@ -102,7 +102,7 @@ static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, 
     kir_if(c->b, &way, ule(c, n, imm(c, INT64_C(1) << 32)));
     kir_value q = divided_twice(c, lower, upper, n);
     kir_else(c->b, &way, 1, &q);
-    q = tly_whole_by_digits(c->b, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
+    q = tly_whole_by_digits(c, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
     kir_if_end(c->b, &way, 1, &q);
     return way.result[0];
 }
@@ -118,7 +118,7 @@ static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, k
         upper = choose(c, below, minus, upper);
         lower = choose(c, below, sub(c, zero, lower), lower);
     }
-    kir_value q = c->t->no_div64 ? tly_whole_by_digits(c->b, upper, lower, n)
+    kir_value q = c->t->no_div64 ? tly_whole_by_digits(c, upper, lower, n)
                                  : divided_beyond(c, lower, upper, n, few);
     return tly_has_sign(c) ? choose(c, below, sub(c, zero, q), q) : q;
 }
@@ -185,7 +185,7 @@ static kir_value scale(tly_build *c, kir_value x)
 {
     unsigned lanes = type_of(c, x).lanes;
     if (tly_is_floating(c))
-        return tly_quotient(c->b, x, kir_splat(c->b, real_count(c), lanes));
+        return tly_quotient(c, x, kir_splat(c->b, real_count(c), lanes));
     if (kir_parts(c->b, x) == 1)
         return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
     x = tly_whole_of(c, x);
@@ -213,7 +213,7 @@ static kir_value logarithm_times(tly_build *c, kir_value x, kir_value unit)
     kir_value one = like(c, unit, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     kir_value is_one = oeq(c, unit, one);
     kir_value more = like(c, unit, wide ? UINT64_C(0x4050) << 48 : 0x42800000); /* 64 */
-    return tly_log_of_product(c->b, x, choose(c, is_one, like(c, unit, 0), more));
+    return tly_log_of_product(c, x, choose(c, is_one, like(c, unit, 0), more));
 }
 
 /* Squares are in multiples of unit^2. */
