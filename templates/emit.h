@@ -139,6 +139,12 @@ static inline kir_value bitcast(const tly_build *c, kir_type to, kir_value x)
     return kir_convert(c->b, KIR_BITCAST, to, x);
 }
 
+/* As many lanes of another kind. */
+static inline kir_value to_kind(const tly_build *c, kir_op op, kir_kind kind, kir_value x)
+{
+    return kir_convert(c->b, op, KIR_TYPE(kind, kir_type_of(c->b, x).lanes), x);
+}
+
 static inline kir_value ptradd(const tly_build *c, kir_value p, kir_value bytes)
 {
     return kir_ptradd(c->b, p, bytes);

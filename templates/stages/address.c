@@ -6,7 +6,7 @@
 
 kir_value tly_not(tly_build *c, kir_value truth)
 {
-    return bxor(c, truth, constant(c, type_of(c, truth), 1));
+    return bxor(c, truth, like(c, truth, 1));
 }
 
 kir_value tly_min(tly_build *c, kir_value x, kir_value y)
@@ -72,10 +72,10 @@ kir_value tly_claims(tly_build *c)
 
 void tly_fence(tly_build *c, kir_value streams)
 {
-    kir_branch fence;
-    kir_if(c->b, &fence, streams);
+    tly_region fence = { 0 };
+    emit_if(c, &fence, streams);
     kir_fence(c->b);
-    kir_if_end(c->b, &fence, 0, NULL);
+    emit_end(c, &fence);
 }
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
@@ -180,8 +180,8 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_value whole = equal(c, begin, mul(c, first, blocks));
     kir_value rows = choose(c, whole, udiv(c, end, blocks), first);
     kir_value left = tly_scan_slices(c, first, rows, sums);
-    kir_loop l;
-    kir_for(c->b, &l, left, add(c, last, one), one, 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, left, add(c, last, one), one);
     kir_value skipped = mul(c, l.i, blocks);
     kir_value from = choose(c, equal(c, l.i, first), mul(c, sub(c, begin, skipped), tile),
                             imm(c, 0));
@@ -191,7 +191,7 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     a = tly_row_move(c, &a, from, tly_lane);
     kir_value count = sub(c, to, from);
     body(c, a, count, tly_states_row(c, sums, imm(c, 0), count));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
     tly_fence(c, tly_streams(c));
     kir_return(c->b, imm(c, 0));
 }

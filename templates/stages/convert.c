@@ -21,35 +21,20 @@ kir_type tly_storage(tally_dtype dtype, unsigned lanes)
     return KIR_TYPE(storage[dtype].kind, lanes);
 }
 
-static kir_value op(tly_build *c, kir_op o, kir_value x, kir_value y)
-{
-    return bin(c, o, x, y);
-}
-
-static kir_value bits(tly_build *c, kir_value like, uint64_t v)
-{
-    return constant(c, type_of(c, like), v);
-}
-
-static kir_value to(tly_build *c, kir_op o, kir_kind kind, kir_value x)
-{
-    return convert(c, o, KIR_TYPE(kind, type_of(c, x).lanes), x);
-}
-
 /* f16 bits, in i32 lanes, to f32: exponents are rebased by an exact multiplication, which
  * normalises subnormals too; infinities and NaNs get the f32 exponent put in. */
 static kir_value half_to_single(tly_build *c, kir_value half)
 {
-    kir_value sign = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x8000)), bits(c, half, 16));
-    kir_value rest = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x7fff)), bits(c, half, 13));
+    kir_value sign = shl(c, band(c, half, like(c, half, 0x8000)), like(c, half, 16));
+    kir_value rest = shl(c, band(c, half, like(c, half, 0x7fff)), like(c, half, 13));
     kir_value scale = constant(c, KIR_TYPE(KIR_F32, type_of(c, half).lanes),
                                0x77800000); /* 2^112 */
-    kir_value scaled = to(c, KIR_BITCAST, KIR_I32,
-                          op(c, KIR_MUL, to(c, KIR_BITCAST, KIR_F32, rest), scale));
-    kir_value special = op(c, KIR_OR, rest, bits(c, half, 0x7f800000));
-    kir_value finite = ult(c, rest, bits(c, half, 0x7c00u << 13));
+    kir_value scaled = to_kind(c, KIR_BITCAST, KIR_I32,
+                               mul(c, to_kind(c, KIR_BITCAST, KIR_F32, rest), scale));
+    kir_value special = bor(c, rest, like(c, half, 0x7f800000));
+    kir_value finite = ult(c, rest, like(c, half, 0x7c00u << 13));
     kir_value magnitude = choose(c, finite, scaled, special);
-    return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_OR, magnitude, sign));
+    return to_kind(c, KIR_BITCAST, KIR_F32, bor(c, magnitude, sign));
 }
 
 /* How a narrow format sits in the wide one whose bits are rounded. */
@@ -94,31 +79,29 @@ static const narrow_row double_to_bfloat = {
 static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
 {
     kir_type t = type_of(c, real);
-    kir_value v = to(c, KIR_BITCAST, (kir_kind)f->wide, real);
-    kir_value sign = op(c, KIR_AND, v, bits(c, v, 1ull << (f->wide_bits - 1)));
-    kir_value mag = op(c, KIR_XOR, v, sign);
-    kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, mag, bits(c, v, f->drop)), bits(c, v, 1));
-    kir_value half = bits(c, v, (1ull << (f->drop - 1)) - 1);
-    kir_value up = op(c, KIR_ADD, op(c, KIR_ADD, mag, half), odd);
-    kir_value normal = op(c, KIR_SUB, op(c, KIR_LSHR, up, bits(c, v, f->drop)),
-                          bits(c, v, f->rebase));
-    kir_value high = bits(c, v, f->infinity);
+    kir_value v = to_kind(c, KIR_BITCAST, (kir_kind)f->wide, real);
+    kir_value sign = band(c, v, like(c, v, 1ull << (f->wide_bits - 1)));
+    kir_value mag = bxor(c, v, sign);
+    kir_value odd = band(c, lshr(c, mag, like(c, v, f->drop)), like(c, v, 1));
+    kir_value half = like(c, v, (1ull << (f->drop - 1)) - 1);
+    kir_value up = add(c, add(c, mag, half), odd);
+    kir_value normal = sub(c, lshr(c, up, like(c, v, f->drop)), like(c, v, f->rebase));
+    kir_value high = like(c, v, f->infinity);
     normal = choose(c, ult(c, normal, high), normal, high);
     kir_value magic = constant(c, t, f->magic);
-    kir_value sum = op(c, KIR_ADD, bitcast(c, t, mag), magic);
-    kir_value tiny = op(c, KIR_SUB, to(c, KIR_BITCAST, (kir_kind)f->wide, sum),
-                        bits(c, v, f->magic));
-    kir_value is_tiny = ult(c, mag, bits(c, v, f->normal));
+    kir_value sum = add(c, bitcast(c, t, mag), magic);
+    kir_value tiny = sub(c, to_kind(c, KIR_BITCAST, (kir_kind)f->wide, sum), like(c, v, f->magic));
+    kir_value is_tiny = ult(c, mag, like(c, v, f->normal));
     kir_value result = choose(c, is_tiny, tiny, normal);
     kir_value nan = uno(c, real, real);
-    result = choose(c, nan, bits(c, v, f->quiet), result);
-    result = op(c, KIR_OR, result, op(c, KIR_LSHR, sign, bits(c, v, f->wide_bits - 16u)));
+    result = choose(c, nan, like(c, v, f->quiet), result);
+    result = bor(c, result, lshr(c, sign, like(c, v, f->wide_bits - 16u)));
     return result;
 }
 
 static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
 {
-    return to(c, KIR_TRUNC, KIR_I16, round_bits(c, f, real));
+    return to_kind(c, KIR_TRUNC, KIR_I16, round_bits(c, f, real));
 }
 
 /* f32 bits rounded to bf16, in the upper half of a lane: the same rounding; a bf16 has f32's
@@ -126,30 +109,30 @@ static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
  * from bf16 inputs or from arithmetic have 16 low zeros, which no rounding carries out of. */
 static kir_value round_bfloat(tly_build *c, kir_value real)
 {
-    kir_value v = to(c, KIR_BITCAST, KIR_I32, real);
-    kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, v, bits(c, v, 16)), bits(c, v, 1));
-    return op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
+    kir_value v = to_kind(c, KIR_BITCAST, KIR_I32, real);
+    kir_value odd = band(c, lshr(c, v, like(c, v, 16)), like(c, v, 1));
+    return add(c, add(c, v, like(c, v, 0x7fff)), odd);
 }
 
 kir_value tly_narrow_number(tly_build *c, kir_value x)
 {
     kir_value up = round_bfloat(c, x);
-    return op(c, KIR_LSHR, up, bits(c, up, 16));
+    return lshr(c, up, like(c, up, 16));
 }
 
 static kir_value single_to_bfloat(tly_build *c, kir_value real)
 {
-    return to(c, KIR_TRUNC, KIR_I16, tly_narrow_number(c, real));
+    return to_kind(c, KIR_TRUNC, KIR_I16, tly_narrow_number(c, real));
 }
 
 static kir_value lower(tly_build *c, kir_value pair)
 {
-    return op(c, KIR_SHL, pair, bits(c, pair, 16));
+    return shl(c, pair, like(c, pair, 16));
 }
 
 static kir_value upper(tly_build *c, kir_value pair)
 {
-    return op(c, KIR_AND, pair, bits(c, pair, 0xffff0000));
+    return band(c, pair, like(c, pair, 0xffff0000));
 }
 
 void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
@@ -159,8 +142,8 @@ void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
     kir_value v = kir_load(c->b, t, p, back ? 2 - 4 * (int64_t)c->lanes : 0, 1);
     if (back)
         v = tly_reverse(c, v);
-    pair[0] = to(c, KIR_BITCAST, KIR_F32, back ? upper(c, v) : lower(c, v));
-    pair[1] = to(c, KIR_BITCAST, KIR_F32, back ? lower(c, v) : upper(c, v));
+    pair[0] = to_kind(c, KIR_BITCAST, KIR_F32, back ? upper(c, v) : lower(c, v));
+    pair[1] = to_kind(c, KIR_BITCAST, KIR_F32, back ? lower(c, v) : upper(c, v));
 }
 
 kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
@@ -171,7 +154,7 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
     uint8_t index[64];
     for (unsigned i = 0; i < halves.lanes; i++)
         index[i] = (uint8_t)(i % 2 ? halves.lanes + i : i);
-    low = op(c, KIR_LSHR, low, bits(c, low, 16));
+    low = lshr(c, low, like(c, low, 16));
     kir_value v = kir_shuffle(c->b, bitcast(c, halves, low), bitcast(c, halves, high), index,
                               halves.lanes);
     v = bitcast(c, KIR_TYPE(KIR_I32, c->lanes), v);
@@ -182,10 +165,11 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 static kir_value word_to_single(tly_build *c, kir_value v)
 {
     if (c->p->tensor[TLY_IN].dtype == TALLY_F16 && c->t->has_f16)
-        return to(c, KIR_FPEXT, KIR_F32, to(c, KIR_BITCAST, KIR_F16, to(c, KIR_TRUNC, KIR_I16, v)));
+        return to_kind(c, KIR_FPEXT, KIR_F32,
+                       to_kind(c, KIR_BITCAST, KIR_F16, to_kind(c, KIR_TRUNC, KIR_I16, v)));
     if (c->p->tensor[TLY_IN].dtype == TALLY_F16)
         return half_to_single(c, v);
-    return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
+    return to_kind(c, KIR_BITCAST, KIR_F32, shl(c, v, like(c, v, 16)));
 }
 
 static int has_keys(const tly_build *c)
@@ -205,10 +189,10 @@ kir_value tly_widen_integer(tly_build *c, kir_value x)
                      TLY_UNSIGNED; /* keys do */
     kir_kind kind = (kir_kind)c->acc.kind;
     if (tly_is_floating(c))
-        return to(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
+        return to_kind(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
     if (kir_kind_bits((kir_kind)type_of(c, x).kind) >= kir_kind_bits(kind))
         return x;
-    return to(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
+    return to_kind(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
 }
 
 kir_value tly_widen_word(tly_build *c, kir_value v)
@@ -216,13 +200,13 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
     if (has_keys(c))
         return tly_word_to_key(c, v);
     if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING) {
-        kir_value unused = bits(c, v, 32 - 8 * c->bytes[TLY_IN]);
+        kir_value unused = like(c, v, 32 - 8 * c->bytes[TLY_IN]);
         if (is_signed(c))
-            v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
+            v = ashr(c, shl(c, v, unused), unused);
         return tly_widen_integer(c, v);
     }
     kir_value single = word_to_single(c, v);
-    return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
+    return c->acc.kind == KIR_F64 ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
 kir_value tly_narrow_word(tly_build *c, kir_value x)
@@ -232,11 +216,11 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     if (c->acc.kind == KIR_F64) {
         int half = c->p->tensor[TLY_OUT].dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
-        return to(c, KIR_TRUNC, KIR_I32, x);
+        return to_kind(c, KIR_TRUNC, KIR_I32, x);
     }
     if (c->p->tensor[TLY_OUT].dtype == TALLY_F16 && c->t->has_f16) {
-        kir_value half = to(c, KIR_FPTRUNC, KIR_F16, x);
-        return to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, half));
+        kir_value half = to_kind(c, KIR_FPTRUNC, KIR_F16, x);
+        return to_kind(c, KIR_ZEXT, KIR_I32, to_kind(c, KIR_BITCAST, KIR_I16, half));
     }
     if (c->p->tensor[TLY_OUT].dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
@@ -258,12 +242,12 @@ kir_value tly_widen(tly_build *c, kir_value x)
         return tly_to_key(c, x);
     switch (c->p->tensor[TLY_IN].dtype) {
     case TALLY_F16:
-        single = c->t->has_f16
-                     ? to(c, KIR_FPEXT, KIR_F32, x)
-                     : word_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
+        single = c->t->has_f16 ? to_kind(c, KIR_FPEXT, KIR_F32, x)
+                               : word_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32,
+                                                           to_kind(c, KIR_BITCAST, KIR_I16, x)));
         break;
     case TALLY_BF16:
-        single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));
+        single = word_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32, x));
         break;
     case TALLY_F32:
         single = x;
@@ -273,7 +257,7 @@ kir_value tly_widen(tly_build *c, kir_value x)
     default:
         return tly_widen_integer(c, x);
     }
-    return wide ? to(c, KIR_FPEXT, KIR_F64, single) : single;
+    return wide ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
 kir_value tly_narrow(tly_build *c, kir_value x)
@@ -284,13 +268,13 @@ kir_value tly_narrow(tly_build *c, kir_value x)
     switch (c->p->tensor[TLY_OUT].dtype) {
     case TALLY_F16:
         if (!wide && c->t->has_f16)
-            return to(c, KIR_FPTRUNC, KIR_F16, x);
-        return to(c, KIR_BITCAST, KIR_F16,
-                  round_narrow(c, wide ? &double_to_half : &single_to_half, x));
+            return to_kind(c, KIR_FPTRUNC, KIR_F16, x);
+        return to_kind(c, KIR_BITCAST, KIR_F16,
+                       round_narrow(c, wide ? &double_to_half : &single_to_half, x));
     case TALLY_BF16:
         return wide ? round_narrow(c, &double_to_bfloat, x) : single_to_bfloat(c, x);
     case TALLY_F32:
-        return wide ? to(c, KIR_FPTRUNC, KIR_F32, x) : x;
+        return wide ? to_kind(c, KIR_FPTRUNC, KIR_F32, x) : x;
     default:
         return x;
     }

@@ -8,11 +8,6 @@
 #include "../template.h"
 #include "elementary.h"
 
-static kir_value as(tly_build *c, kir_kind kind, kir_value x)
-{
-    return bitcast(c, KIR_TYPE(kind, type_of(c, x).lanes), x);
-}
-
 static kir_kind integer_like(const tly_build *c)
 {
     return c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
@@ -20,9 +15,9 @@ static kir_kind integer_like(const tly_build *c)
 
 static kir_value magnitude(tly_build *c, kir_value x)
 {
-    kir_value bits = as(c, integer_like(c), x);
-    bits = bin(c, KIR_AND, bits, like(c, bits, c->acc_bytes == 8 ? INT64_MAX : INT32_MAX));
-    return as(c, (kir_kind)c->acc.kind, bits);
+    kir_value bits = to_kind(c, KIR_BITCAST, integer_like(c), x);
+    bits = band(c, bits, like(c, bits, c->acc_bytes == 8 ? INT64_MAX : INT32_MAX));
+    return to_kind(c, KIR_BITCAST, (kir_kind)c->acc.kind, bits);
 }
 
 static kir_value absolute(tly_build *c, kir_value x)
@@ -32,12 +27,12 @@ static kir_value absolute(tly_build *c, kir_value x)
     if (!tly_has_sign(c))
         return x;
     kir_value zero = like(c, x, 0);
-    return choose(c, less(c, x, zero), bin(c, KIR_SUB, zero, x), x);
+    return choose(c, less(c, x, zero), sub(c, zero, x), x);
 }
 
 static kir_value square(tly_build *c, kir_value x)
 {
-    return bin(c, KIR_MUL, x, x);
+    return mul(c, x, x);
 }
 
 static kir_value exponential(tly_build *c, kir_value x)
@@ -75,36 +70,32 @@ static kir_value divided(tly_build *c, kir_value x, kir_value n)
     return y;
 }
 
-static kir_value some(tly_build *c, kir_value truth)
-{
-    return type_of(c, truth).lanes > 1 ? any(c, truth) : truth;
-}
-
 /* By an n of up to 2^32, below which the upper digits are: 32 digits of the quotient come of each
  * division, and what the first leaves is below n. */
 static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, kir_value n)
 {
     kir_value by = like(c, lower, 32), all = kir_splat(c->b, n, type_of(c, lower).lanes);
-    kir_value top = bin(c, KIR_OR, bin(c, KIR_SHL, upper, by), bin(c, KIR_LSHR, lower, by));
+    kir_value top = bor(c, shl(c, upper, by), lshr(c, lower, by));
     kir_value high = divided(c, top, n), left = sub(c, top, mul(c, high, all));
-    kir_value rest = bin(c, KIR_AND, lower, like(c, lower, UINT32_MAX));
-    kir_value low = divided(c, bin(c, KIR_OR, bin(c, KIR_SHL, left, by), rest), n);
-    return bin(c, KIR_OR, bin(c, KIR_SHL, high, by), low);
+    kir_value rest = band(c, lower, like(c, lower, UINT32_MAX));
+    kir_value low = divided(c, bor(c, shl(c, left, by), rest), n);
+    return bor(c, shl(c, high, by), low);
 }
 
 /* Digit by digit where n may be more. `few`: it is not. */
 static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, kir_value n,
                                 int few)
 {
-    kir_branch way;
+    kir_value q = 0;
+    tly_region way = { .state = { &q } };
     if (few)
         return divided_twice(c, lower, upper, n);
-    kir_if(c->b, &way, ule(c, n, imm(c, INT64_C(1) << 32)));
-    kir_value q = divided_twice(c, lower, upper, n);
-    kir_else(c->b, &way, 1, &q);
+    emit_if(c, &way, ule(c, n, imm(c, INT64_C(1) << 32)));
+    q = divided_twice(c, lower, upper, n);
+    emit_else(c, &way);
     q = tly_whole_by_digits(c, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
-    kir_if_end(c->b, &way, 1, &q);
-    return way.result[0];
+    emit_end(c, &way);
+    return q;
 }
 
 /* A sum of magnitudes that need not fit into 64 bits. */
@@ -137,17 +128,17 @@ static kir_value divided_signed(tly_build *c, kir_value x, kir_value n)
 static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
 {
     kir_value n = tly_max(c, count(c), imm(c, 1));
-    kir_branch beyond;
+    kir_value q = 0;
+    tly_region beyond = { .state = { &q } };
     if (c->t->no_div64)
         return divided_whole(c, lower, upper, n, few);
-    kir_value sign = tly_has_sign(c) ? bin(c, KIR_ASHR, lower, like(c, lower, 63))
-                                     : like(c, lower, 0);
-    kir_if(c->b, &beyond, some(c, differ(c, upper, sign)));
-    kir_value q = divided_whole(c, lower, upper, n, few);
-    kir_else(c->b, &beyond, 1, &q);
+    kir_value sign = tly_has_sign(c) ? ashr(c, lower, like(c, lower, 63)) : like(c, lower, 0);
+    emit_if(c, &beyond, any(c, differ(c, upper, sign)));
+    q = divided_whole(c, lower, upper, n, few);
+    emit_else(c, &beyond);
     q = divided_signed(c, lower, n);
-    kir_if_end(c->b, &beyond, 1, &q);
-    return beyond.result[0];
+    emit_end(c, &beyond);
+    return q;
 }
 
 kir_value tly_mean_of_whole(tly_build *c, kir_value lower, kir_value upper)
@@ -159,18 +150,18 @@ kir_value tly_mean_of_whole(tly_build *c, kir_value lower, kir_value upper)
  * modulo 2^64, and to less than that. */
 kir_value tly_whole_of(tly_build *c, kir_value state)
 {
-    kir_value lower = kir_part(c->b, state, 0);
+    kir_value lower = part(c, state, 0);
     kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
     if (kir_parts(c->b, state) == 1) {
         kir_value upper = tly_has_sign(c) ? bin(c, down, lower, like(c, lower, 63))
                                           : like(c, lower, 0);
-        return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
+        return pair(c, lower, upper);
     }
-    kir_value halves = kir_part(c->b, state, 1), by = like(c, lower, 32);
-    kir_value carries = ult(c, lower, bin(c, KIR_SHL, halves, by));
+    kir_value halves = part(c, state, 1), by = like(c, lower, 32);
+    kir_value carries = ult(c, lower, shl(c, halves, by));
     carries = convert(c, KIR_ZEXT, type_of(c, lower), carries);
     kir_value upper = add(c, bin(c, down, halves, by), carries);
-    return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
+    return pair(c, lower, upper);
 }
 
 static kir_value real_count(tly_build *c)
@@ -183,13 +174,12 @@ static kir_value real_count(tly_build *c)
 
 static kir_value scale(tly_build *c, kir_value x)
 {
-    unsigned lanes = type_of(c, x).lanes;
     if (tly_is_floating(c))
-        return tly_quotient(c, x, kir_splat(c->b, real_count(c), lanes));
+        return tly_quotient(c, x, kir_splat(c->b, real_count(c), type_of(c, x).lanes));
     if (kir_parts(c->b, x) == 1)
         return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
     x = tly_whole_of(c, x);
-    return mean(c, kir_part(c->b, x, 0), kir_part(c->b, x, 1), 1);
+    return mean(c, part(c, x, 0), part(c, x, 1), 1);
 }
 
 /* No mean is above the largest element, but that of a sum that was rounded up may be. */
@@ -202,7 +192,7 @@ static kir_value scale_times(tly_build *c, kir_value x, kir_value unit)
         kir_value most = like(c, y, (endless - 1) | sign);
         kir_value end = like(c, y, endless | sign);
         kir_value beyond = oeq(c, y, end);
-        y = choose(c, bin(c, KIR_AND, beyond, une(c, q, end)), most, y);
+        y = choose(c, band(c, beyond, une(c, q, end)), most, y);
     }
     return y;
 }
@@ -226,8 +216,7 @@ static kir_value cast(tly_build *c, kir_value x)
 {
     if (tly_is_floating(c))
         return x;
-    kir_type t = KIR_TYPE(KIR_F64, type_of(c, x).lanes);
-    return convert(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
+    return to_kind(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, KIR_F64, x);
 }
 
 const tly_stage tly_stages[TLY_STAGE_COUNT] = {

@@ -61,12 +61,18 @@ void tly_range_begin(tly_build *c, kir_value *v)
 static kir_value magnitude(tly_build *c, kir_value y)
 {
     unsigned lanes = type_of(c, y).lanes;
-    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
-    kir_value v = bitcast(c, wide, y);
-    v = band(c, v, constant(c, wide, of(c)->sign_off));
+    kir_value v = to_kind(c, KIR_BITCAST, c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, y);
+    v = band(c, v, like(c, v, of(c)->sign_off));
     if (c->acc.kind != KIR_F64)
         return v;
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), v);
+}
+
+/* Of a single state. */
+static kir_value scalar_magnitude(tly_build *c, kir_value y)
+{
+    kir_value m = magnitude(c, y);
+    return c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
 }
 
 void tly_range_track(tly_build *c, kir_value *v, kir_value y)
@@ -84,9 +90,7 @@ void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_va
 {
     int products = tly_watches_products(c);
     uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
-    kir_value size = magnitude(c, before);
-    if (c->acc.kind == KIR_F64)
-        size = kir_extract(c->b, size, 1);
+    kir_value size = scalar_magnitude(c, before);
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         kir_value x = bin(c, products ? KIR_ADD : KIR_UMAX, size, s[k]);
         x = add(c, x, constant(c, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
@@ -123,12 +127,8 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
 {
     const limits *l = of(c);
     if (tly_range_count(c) == 0)
-        return constant(c, KIR_TYPE(KIR_I1, 1), 1);
-    kir_value size = 0;
-    if (carry) {
-        kir_value m = magnitude(c, carry);
-        size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
-    }
+        return i1(c, 1);
+    kir_value size = carry ? scalar_magnitude(c, carry) : 0;
     if (!tly_watches_products(c)) {
         kir_value local = ule(c, s[0], literal(c, l->sum_high));
         if (!carry)
@@ -147,7 +147,7 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
     kir_value within = band(c, ule(c, literal(c, l->normal + l->one), least),
                             ule(c, most, literal(c, l->finite + l->one)));
     /* After a zero everything finite is zero. */
-    kir_value zero = band(c, oeq(c, carry, constant(c, c->acc, 0)), high);
+    kir_value zero = band(c, oeq(c, carry, like(c, carry, 0)), high);
     return bor(c, band(c, local, within), zero);
 }
 
@@ -158,9 +158,8 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
     const limits *l = of(c);
     uint64_t twice = l->infinity - l->finite; /* as large, in bits */
     if (tly_range_count(c) == 0)
-        return constant(c, KIR_TYPE(KIR_I1, 1), 1);
-    kir_value m = magnitude(c, x);
-    kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
+        return i1(c, 1);
+    kir_value size = scalar_magnitude(c, x);
     if (!tly_watches_products(c))
         return bor(c, ule(c, size, literal(c, l->sum_high - (part - 1) * twice)),
                    ule(c, literal(c, l->infinity), size));

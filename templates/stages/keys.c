@@ -120,7 +120,7 @@ static kir_kind integer_of(unsigned bytes)
 
 static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 {
-    return type_of(c, v).kind == kind ? v : convert(c, op, KIR_TYPE(kind, type_of(c, v).lanes), v);
+    return type_of(c, v).kind == kind ? v : to_kind(c, op, kind, v);
 }
 
 kir_value tly_to_key(tly_build *c, kir_value storage)
@@ -179,7 +179,7 @@ static kir_value nearer(tly_build *c, kir_value x, kir_value y)
 
 static kir_value bits_of(tly_build *c, kir_value x)
 {
-    return bitcast(c, KIR_TYPE(c->acc.kind, type_of(c, x).lanes), x);
+    return to_kind(c, KIR_BITCAST, (kir_kind)c->acc.kind, x);
 }
 
 /* The sign of the largest number is set where that of all is, of the smallest that of one. */

@@ -106,15 +106,14 @@ static kir_value which(tly_build *c, const kir_value *x, const kir_value *index,
 /* The same of floats, whose NaNs are looked for where there are any. */
 static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
-    kir_branch some;
     tly_extreme best = tly_extreme_of(c, x, n);
     kir_value at = which(c, x, index, n, KIR_OEQ, best.number);
-    kir_value zero = constant(c, type_of(c, best.number), 0);
-    kir_if(c->b, &some, any(c, tly_not(c, best.all)));
-    kir_value nan = choose(c, best.all, at, which(c, x, index, n, KIR_UNO, zero));
-    kir_else(c->b, &some, 1, &nan);
-    kir_if_end(c->b, &some, 1, &at);
-    return kir_tuple(c->b, 2, (kir_value[]){ best.key, some.result[0] });
+    kir_value zero = like(c, best.number, 0);
+    tly_region nan = { .state = { &at } };
+    emit_if(c, &nan, any(c, tly_not(c, best.all)));
+    at = choose(c, best.all, at, which(c, x, index, n, KIR_UNO, zero));
+    emit_end(c, &nan);
+    return pair(c, best.key, at);
 }
 
 /* The one of n elements that decides: its value first, then which of them have it. Three
@@ -129,7 +128,7 @@ static kir_value decides(tly_build *c, const kir_value *x, const kir_value *inde
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
     kir_value at = which(c, x, index, n, KIR_EQ, v[0]);
-    return kir_tuple(c->b, 2, (kir_value[]){ v[0], at });
+    return pair(c, v[0], at);
 }
 
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
@@ -143,8 +142,10 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_
     if (waits(c, x[0]))
         return tly_combine(c, state, tly_extreme_of(c, x, n).key);
     kir_value some[TLY_REDUCE_MOST_STEPS];
-    for (unsigned i = 0; i < n; i++)
-        some[i] = tly_lift_at(c, x[i], index[i]);
+    for (unsigned i = 0; i < n; i++) {
+        const tly_place at = { .index = index[i] };
+        some[i] = tly_element(c, &at, x[i]);
+    }
     for (; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n; i += 2)
             some[i / 2] = i + 1 < n ? tly_combine(c, some[i], some[i + 1]) : some[i];
@@ -237,7 +238,7 @@ void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state,
 {
     unsigned lanes = type_of(c, state).lanes;
     for (unsigned i = 0; i < kir_parts(c->b, state); i++)
-        kir_store(c->b, p, offset + i * lanes * apart(c), kir_part(c->b, state, i), align, 0);
+        kir_store(c->b, p, offset + i * lanes * apart(c), part(c, state, i), align, 0);
 }
 
 static unsigned part_bytes(const tly_build *c, unsigned i)
@@ -266,7 +267,7 @@ kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset)
 {
     kir_value v[KIR_MAX_PARTS];
     for (unsigned k = 0; k < kir_parts(c->b, row); k++)
-        v[k] = ptradd(c, kir_part(c->b, row, k), kir_part(c->b, offset, k));
+        v[k] = ptradd(c, part(c, row, k), part(c, offset, k));
     return kir_tuple(c->b, kir_parts(c->b, row), v);
 }
 
@@ -274,14 +275,14 @@ kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned la
 {
     kir_value v[KIR_MAX_PARTS];
     for (unsigned k = 0; k < kir_parts(c->b, row); k++)
-        v[k] = kir_load(c->b, part_type(c, k, lanes), kir_part(c->b, row, k),
-                        skip * part_bytes(c, k), part_bytes(c, k));
+        v[k] = kir_load(c->b, part_type(c, k, lanes), part(c, row, k), skip * part_bytes(c, k),
+                        part_bytes(c, k));
     return kir_tuple(c->b, kir_parts(c->b, row), v);
 }
 
 void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states)
 {
     for (unsigned k = 0; k < kir_parts(c->b, row); k++)
-        kir_store(c->b, kir_part(c->b, row, k), skip * part_bytes(c, k), kir_part(c->b, states, k),
+        kir_store(c->b, part(c, row, k), skip * part_bytes(c, k), part(c, states, k),
                   part_bytes(c, k), 0);
 }

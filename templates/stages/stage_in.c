@@ -63,24 +63,26 @@ kir_value tly_load_vector(tly_build *c, kir_value p)
 
 void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)
 {
-    kir_loop l;
     kir_value full = imm(c, 0); /* elements that whole vectors bring */
     if (tly_loads_vectors(c)) {
+        tly_region vectors = { 0 };
         full = tly_round_down(c, count, c->lanes);
-        kir_for(c->b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
-        kir_value p = tly_at(c, from, l.i, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]);
+        emit_for(c, &vectors, imm(c, 0), full, imm(c, c->lanes));
+        kir_value p = tly_at(c, from, vectors.i,
+                             (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]);
         kir_value v = tly_load_vector(c, p);
-        kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
-        kir_for_end(c->b, &l, NULL);
+        kir_store(c->b, tly_at(c, to, vectors.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
+        emit_end(c, &vectors);
     }
 
+    tly_region padding = { 0 }, rest = { 0 };
     kir_value neutral = tly_padding(c, c->vec);
-    kir_for(c->b, &l, full, tly_round_up(c, count, multiple), imm(c, c->lanes), 0, NULL);
-    kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &padding, full, tly_round_up(c, count, multiple), imm(c, c->lanes));
+    kir_store(c->b, tly_at(c, to, padding.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
+    emit_end(c, &padding);
 
-    kir_for(c->b, &l, full, count, imm(c, 1), 0, NULL);
-    kir_value p = ptradd(c, from, mul(c, l.i, tly_step(c, TLY_IN)));
-    kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &rest, full, count, imm(c, 1));
+    kir_value p = ptradd(c, from, mul(c, rest.i, tly_step(c, TLY_IN)));
+    kir_store(c->b, tly_at(c, to, rest.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
+    emit_end(c, &rest);
 }

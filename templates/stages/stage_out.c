@@ -61,11 +61,11 @@ void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, u
 static void store_scalars(tly_build *c, const tly_stream *s, kir_value from, kir_value to)
 {
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, 1);
-    kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, from, to, imm(c, 1));
     kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->bytes[TLY_OUT]);
     kir_store(c->b, ptradd(c, s->to, mul(c, l.i, tly_step(c, TLY_OUT))), 0, v, 1, 0);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams)
@@ -115,13 +115,13 @@ void tly_send_line(tly_build *c, kir_value to, kir_value from)
 static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value end,
                         unsigned align, unsigned flags)
 {
-    kir_loop l;
-    kir_for(c->b, &l, first, end, imm(c, 1), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, first, end, imm(c, 1));
     kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
     if (backwards(c)) /* of element 0 of the line; the lowest is its last */
         at = add(c, at, imm(c, (int64_t)c->bytes[TLY_OUT] - LINE_BYTES));
     copy_line(c, ptradd(c, s->to, at), ptradd(c, s->buffer, at), align, flags);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* Element by element go, of an output of any step, all; else what lies before the first line that
@@ -140,20 +140,20 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
     kir_value done = tly_round_down(c, s->pending, line);
     kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
     kir_value whole = choose(c, partial, one, s->sent ? s->sent : zero);
-    kir_branch way;
-    kir_if(c->b, &way, streams);
+    tly_region way = { 0 };
+    emit_if(c, &way, streams);
     store_lines(c, s, whole, lines, (unsigned)c->t->vector_bytes, KIR_STREAM);
-    kir_else(c->b, &way, 0, NULL);
+    emit_else(c, &way);
     store_lines(c, s, whole, lines, 1, 0);
-    kir_if_end(c->b, &way, 0, NULL);
+    emit_end(c, &way);
     kir_value rest = choose(c, some, done, s->head);
-    kir_loop l;
-    kir_for(c->b, &l, zero, imm(c, 2), one, 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, zero, imm(c, 2), one);
     kir_value last = differ(c, l.i, zero);
     kir_value before = choose(c, band(c, partial, some), imm(c, line), s->head);
     kir_value behind = choose(c, ends, s->pending, rest);
     store_scalars(c, s, choose(c, last, rest, s->head), choose(c, last, behind, before));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
     copy_line(c, ptradd(c, s->buffer, imm(c, low)),
               ptradd(c, tly_stored_at(c, s->buffer, done), imm(c, low)), c->bytes[TLY_OUT], 0);
     s->to = tly_stored_at(c, s->to, done);
@@ -163,14 +163,9 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
 
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
 {
-    kir_value before[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
-    kir_branch some;
-    kir_if(c->b, &some, less(c, imm(c, 0), s->pending));
+    tly_region some = { 0 };
+    tly_carry_stream(&some, s);
+    emit_if(c, &some, less(c, imm(c, 0), s->pending));
     drain(c, s, streams, ends);
-    kir_value after[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
-    kir_else(c->b, &some, TLY_STREAM_VALUES, after);
-    kir_if_end(c->b, &some, TLY_STREAM_VALUES, before);
-    s->to = some.result[0];
-    s->pending = some.result[1];
-    s->head = some.result[2];
+    emit_end(c, &some);
 }

@@ -14,11 +14,6 @@ static kir_value lane_numbers(tly_build *c, kir_value v)
                     KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, t.lanes));
 }
 
-static kir_value same_lanes(tly_build *c, kir_value numbers, unsigned n)
-{
-    return constant(c, type_of(c, numbers), n);
-}
-
 /* The upper half of each pair of blocks takes the last lane of the lower half: no lane moves
  * further than it must, and within 128 bits it costs one cycle. Masks, not shuffles, choose: with
  * AVX-512 they are part of the operation. */
@@ -26,11 +21,11 @@ static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
 {
     unsigned n = type_of(c, v).lanes;
     uint8_t from[64];
-    kir_value numbers = lane_numbers(c, v), zero = same_lanes(c, numbers, 0);
+    kir_value numbers = lane_numbers(c, v), zero = like(c, numbers, 0);
     for (unsigned half = 1; half < length; half *= 2) {
         for (unsigned i = 0; i < n; i++)
             from[i] = (uint8_t)(i / (2 * half) * (2 * half) + half - 1);
-        kir_value upper = band(c, numbers, same_lanes(c, numbers, half));
+        kir_value upper = band(c, numbers, like(c, numbers, half));
         kir_value joined = tly_combine(c, kir_shuffle(c->b, v, v, from, n), v);
         v = choose(c, differ(c, upper, zero), joined, v);
     }
@@ -51,7 +46,7 @@ static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned
     if (length < n)
         return kir_shuffle(c->b, joined, v, pick, n);
     kir_value numbers = lane_numbers(c, v);
-    return choose(c, ule(c, same_lanes(c, numbers, apart), numbers), joined, v);
+    return choose(c, ule(c, like(c, numbers, apart), numbers), joined, v);
 }
 
 kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length)

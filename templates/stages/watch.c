@@ -55,12 +55,11 @@ static const layout *of(const tly_build *c)
 kir_value tly_watch_bits(tly_build *c, kir_value v)
 {
     unsigned lanes = type_of(c, v).lanes;
-    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
-    kir_value m = bitcast(c, wide, v);
-    m = band(c, m, constant(c, wide, of(c)->magnitude));
+    kir_value m = to_kind(c, KIR_BITCAST, c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, v);
+    m = band(c, m, like(c, m, of(c)->magnitude));
     if (c->acc.kind != KIR_F64)
         return m;
-    m = bor(c, m, constant(c, wide, of(c)->filler));
+    m = bor(c, m, like(c, m, of(c)->filler));
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
@@ -70,20 +69,18 @@ kir_value tly_watch_less(tly_build *c, kir_value v)
 {
     unsigned lanes = type_of(c, v).lanes;
     int wide = c->acc.kind == KIR_F64;
-    kir_type t = KIR_TYPE(wide ? KIR_I64 : KIR_I32, lanes);
-    kir_value m = bitcast(c, t, v);
-    m = band(c, m, constant(c, t, wide ? INT64_MAX : INT32_MAX));
-    m = sub(c, m, constant(c, t, 1));
+    kir_value m = to_kind(c, KIR_BITCAST, wide ? KIR_I64 : KIR_I32, v);
+    m = band(c, m, like(c, m, wide ? INT64_MAX : INT32_MAX));
+    m = sub(c, m, like(c, m, 1));
     if (!wide)
         return m;
-    m = bor(c, m, constant(c, t, UINT32_MAX));
+    m = bor(c, m, like(c, m, UINT32_MAX));
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
 kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
 {
-    kir_type t = type_of(c, bits);
-    return ult(c, bits, constant(c, t, of(c)->limits[limit]));
+    return ult(c, bits, like(c, bits, of(c)->limits[limit]));
 }
 
 kir_value tly_watch_lanes(tly_build *c, kir_value truth)
@@ -92,7 +89,7 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth)
     if (c->acc.kind != KIR_F64)
         return truth;
     kir_type wide = KIR_TYPE(KIR_I64, words / 2);
-    truth = convert(c, KIR_SEXT, KIR_TYPE(KIR_I32, words), truth);
+    truth = to_kind(c, KIR_SEXT, KIR_I32, truth);
     return differ(c, bitcast(c, wide, truth), constant(c, wide, 0));
 }
 
@@ -100,22 +97,19 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth)
 kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
 {
     kir_value bits = tly_watch_bits(c, v);
-    kir_type t = type_of(c, bits);
     int64_t low = of(c)->one - of(c)->span / parts;
-    kir_value apart = sub(c, bits, constant(c, t, (uint64_t)low));
+    kir_value apart = sub(c, bits, like(c, bits, (uint64_t)low));
     return seen ? umax(c, seen, apart) : apart;
 }
 
 kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts)
 {
-    kir_type t = type_of(c, seen);
-    uint64_t range = (uint64_t)(of(c)->span / parts * 2);
-    return ult(c, constant(c, t, range), seen);
+    return ult(c, like(c, seen, (uint64_t)(of(c)->span / parts * 2)), seen);
 }
 
 kir_value tly_watch_not_zero(tly_build *c, kir_value v)
 {
-    return une(c, v, constant(c, type_of(c, v), 0));
+    return une(c, v, like(c, v, 0));
 }
 
 kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
@@ -131,25 +125,20 @@ static uint32_t above_infinity(const tly_build *c)
 
 kir_value tly_watch_finite(tly_build *c, kir_value bits)
 {
-    kir_type t = type_of(c, bits);
-    return add(c, bits, constant(c, t, above_infinity(c)));
+    return add(c, bits, like(c, bits, above_infinity(c)));
 }
 
 kir_value tly_watch_large(tly_build *c, kir_value high)
 {
-    kir_type t = type_of(c, high);
-    uint32_t large = of(c)->limits[TLY_LARGE] + above_infinity(c);
-    return ule(c, constant(c, t, large), high);
+    return ule(c, like(c, high, of(c)->limits[TLY_LARGE] + above_infinity(c)), high);
 }
 
 kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
 {
-    kir_type t = type_of(c, high);
     int64_t span = of(c)->span / parts;
-    kir_value most = constant(c, t,
-                              (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0)));
-    kir_value least = constant(c, t, (uint64_t)(of(c)->one - span - 1));
-    return bor(c, ult(c, most, high), ult(c, low, least));
+    uint32_t most = (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0));
+    kir_value upper = like(c, high, most), lower = like(c, high, (uint64_t)(of(c)->one - span - 1));
+    return bor(c, ult(c, upper, high), ult(c, low, lower));
 }
 
 kir_value tly_watch_alive(tly_build *c, kir_value v)
@@ -196,6 +185,5 @@ static uint32_t least_infinite(const tly_build *c)
 
 kir_value tly_watch_endless(tly_build *c, kir_value bits)
 {
-    kir_value most = constant(c, type_of(c, bits), least_infinite(c) - 1);
-    return ult(c, most, bits);
+    return ult(c, like(c, bits, least_infinite(c) - 1), bits);
 }
