@@ -18,7 +18,7 @@ typedef struct columns {
     tly_build *c;
     kir_value sums;          /* the row of states, lane 0 of this range first */
     kir_value streams;       /* i1: lines go past the cache */
-    kir_value claims;        /* i1: lines of output are fetched ahead */
+    kir_value prefetchw;     /* i1: lines of output are fetched ahead */
     tly_row row;             /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
@@ -57,7 +57,7 @@ static line line_at(columns *k, kir_value step)
 }
 
 /* Vectors of results as they are stored, narrow ones joined to whole registers; their count. */
-static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
+static unsigned to_storage(tly_build *c, const tile *t, kir_value *v)
 {
     unsigned n = t->vectors;
     if (t->pairs) {
@@ -96,12 +96,12 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
 }
 
 /* Where accumulators and output are stored side by side. */
-static void claim(columns *k, const tile *t, const kir_value *to)
+static void prefetchw(columns *k, const tile *t, const kir_value *to)
 {
     tly_build *c = k->c;
     int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_OUT];
     tly_region way = { 0 };
-    emit_if(c, &way, k->claims);
+    emit_if(c, &way, k->prefetchw);
     for (unsigned s = 0; s < t->steps; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
             kir_claim(c->b, to[s], TLY_CLAIM_AHEAD + byte);
@@ -159,7 +159,7 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
             v[s][i] = tly_show(c, &here, c->p->exclusive ? y[i] : next);
             y[i] = next;
         }
-        n = narrow(c, t, v[s]);
+        n = to_storage(c, t, v[s]);
     }
     tly_region way = { 0 };
     if (!k->direct || !t->streams)
@@ -173,7 +173,7 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         emit_else(c, &way);
         if (!k->direct)
-            claim(k, t, to);
+            prefetchw(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
@@ -218,7 +218,7 @@ static kir_value lanes_to_line(columns *k, kir_value out)
 
 /* Where a step's first and last line are written in part, they are read; stores past the cache
  * would wait for that. Whole lines are not read, and would have to leave the cache again. */
-static void claim_ends(columns *k, line at, unsigned steps)
+static void prefetchw_ends(columns *k, line at, unsigned steps)
 {
     tly_build *c = k->c;
     tly_region some = { 0 };
@@ -243,7 +243,7 @@ typedef struct span {
 /* The other lanes of a step: up to the first line, lines, one line, vectors, the rest. Rows that
  * are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
  * .79 of a copy, past it .90 (Emerald Rapids). */
-static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
+static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span done)
 {
     tly_build *c = k->c;
     line at = line_at(k, step);
@@ -251,7 +251,7 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
         pass_scalars(k, &at, done.to, k->count);
         return;
     }
-    claim_ends(k, at, 1);
+    prefetchw_ends(k, at, 1);
     kir_value head = tly_max(c, lanes_to_line(k, at.out), done.to);
     kir_value room = sub(c, k->count, head);
     unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
@@ -275,7 +275,7 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
 }
 
 /* i1: passes of the tile serve: their stores find lines, and it is the better way. */
-static kir_value goes_together(columns *k, const tile *t)
+static kir_value takes_several_steps(columns *k, const tile *t)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
@@ -290,12 +290,12 @@ static kir_value goes_together(columns *k, const tile *t)
     return choose(c, k->streams, lined, plain);
 }
 
-/* Passes of the tile; what they leave, step by step, `alone` vectors at a time. */
-static void scan_together(columns *k, tile t, unsigned alone)
+/* Passes of the tile; what they leave, step by step, `single` vectors at a time. */
+static void scan_several_steps(columns *k, tile t, unsigned single)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
-    kir_value together = goes_together(k, &t);
+    kir_value together = takes_several_steps(k, &t);
     kir_value group = choose(c, together, steps, k->length); /* else one group is all */
     kir_value head = choose(c, together, lanes_to_line(k, k->row.at[TLY_OUT]), zero);
     kir_value room = sub(c, k->count, head);
@@ -306,19 +306,19 @@ static void scan_together(columns *k, tile t, unsigned alone)
     kir_value full = band(c, together, equal(c, here, steps));
     span done = { choose(c, full, head, zero), choose(c, full, whole, zero) };
     line at = line_at(k, l.i);
-    claim_ends(k, at, t.steps);
+    prefetchw_ends(k, at, t.steps);
     pass(k, t, &at, done.from, done.to);
     kir_value part = less(c, sub(c, done.to, done.from), k->count);
     kir_value left = choose(c, part, here, zero);
     emit_for(c, &s, zero, left, one);
-    finish_step(k, alone, add(c, l.i, s.i), done);
+    scan_rest_of_step(k, single, add(c, l.i, s.i), done);
     emit_end(c, &s);
     emit_end(c, &l);
 }
 
 /* The accumulators begin a line where the output does, so that no store of either crosses lines:
  * scratch has one line to spare (TLY_CONGRUENT_BYTES). */
-static kir_value beside_lines(columns *k)
+static kir_value align_states(columns *k)
 {
     tly_build *c = k->c;
     if (kir_parts(c->b, k->sums) > 1)
@@ -341,7 +341,7 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .c = c,
         .sums = sums,
         .streams = tly_streams(c),
-        .claims = tly_claims(c),
+        .prefetchw = tly_claims(c),
         .row = at,
         .count = count,
         .length = arg(c, KIR_ARG_LENGTH),
@@ -350,23 +350,23 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
                   !c->p->exclusive && tly_is_plain(c->p),
     };
-    k.sums = beside_lines(&k);
-    unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->pass_lines;
+    k.sums = align_states(&k);
+    unsigned line = tly_line(c) / c->lanes, single = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
     tly_region clear = { 0 }, l = { 0 };
     emit_for(c, &clear, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes));
     tly_states_store(c, tly_states_at(c, k.sums, clear.i), 0, tly_start(c, c->vec));
     emit_end(c, &clear);
-    tile t = { (unsigned)c->plan->pass_steps, alone, in_pairs(c), k.streams };
+    tile t = { (unsigned)c->plan->pass_steps, single, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
     if (by_vectors && (t.steps > 1 || t.pairs)) {
-        scan_together(&k, t, alone);
+        scan_several_steps(&k, t, single);
         return;
     }
     emit_for(c, &l, zero, k.length, imm(c, 1));
-    finish_step(&k, by_vectors ? alone : 0, l.i, (span){ zero, zero });
+    scan_rest_of_step(&k, by_vectors ? single : 0, l.i, (span){ zero, zero });
     emit_end(c, &l);
 }
 

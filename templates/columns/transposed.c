@@ -2,23 +2,23 @@
 /*
  * Scans of a transposed view: the input is contiguous across lanes, the output along the axis.
  * A pass takes a few lines' worth of axis steps of all lanes: lanes are scanned as columns in
- * registers (the serial order), turned there, and leave as whole lines along the axis; one
+ * registers (the serial order), transposed there, and leave as whole lines along the axis; one
  * state a lane waits in scratch for the next pass.
  */
 #include "../template.h"
 
 enum { LINE = 64 };
 
-typedef struct turned {
+typedef struct transposed {
     tly_build *c;
     tly_row row; /* lane 0 of this range at the axis' start */
     kir_value sums, count, length, in_axis, out_lane;
-} turned;
+} transposed;
 
 typedef kir_value line_part[TLY_MOST_LANES]; /* a vector along the axis for each lane */
 
-static void store_lines(turned *k, kir_value out, line_part *part, unsigned parts, unsigned wide,
-                        unsigned flags)
+static void store_lines(transposed *k, kir_value out, line_part *part, unsigned parts,
+                        unsigned wide, unsigned flags)
 {
     tly_build *c = k->c;
     for (unsigned i = 0; i < c->lanes; i++) {
@@ -30,8 +30,8 @@ static void store_lines(turned *k, kir_value out, line_part *part, unsigned part
 
 /* One line of output for each of `lanes` lanes: axis steps from `in`, the place `first`, on. Returns
  * the states after it. */
-static kir_value turn_line(turned *k, tly_place first, kir_value in, kir_value out, kir_value y,
-                           kir_value streams)
+static kir_value transpose_line(transposed *k, tly_place first, kir_value in, kir_value out,
+                                kir_value y, kir_value streams)
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
@@ -64,7 +64,7 @@ static kir_value turn_line(turned *k, tly_place first, kir_value in, kir_value o
 }
 
 /* Lane `lane`, axis steps [from, to), one at a time. */
-static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
+static void scan_scalars(transposed *k, kir_value lane, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_value sum = tly_states_at(c, k->sums, lane);
@@ -84,7 +84,7 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 }
 
 /* Whole lines of whole vectors of lanes. */
-static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value streams)
+static void transpose_all(transposed *k, kir_value lanes, kir_value steps, kir_value streams)
 {
     tly_build *c = k->c;
     unsigned lines = (unsigned)c->plan->pass_steps / tly_line(c);
@@ -109,7 +109,7 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     kir_value to = ptradd(c, out, mul(c, group.i, k->out_lane));
     kir_value y = tly_states_load(c, sums, 0, c->lanes);
     for (unsigned s = 0; s < lines; s++) {
-        y = turn_line(k, tly_place_after(first, s * tly_line(c), 0), from, to, y, streams);
+        y = transpose_line(k, tly_place_after(first, s * tly_line(c), 0), from, to, y, streams);
         from = ptradd(c, from, mul(c, k->in_axis, imm(c, tly_line(c))));
         to = ptradd(c, to, imm(c, LINE));
     }
@@ -121,7 +121,7 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
 
 static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
-    turned k = {
+    transposed k = {
         .c = c,
         .sums = sums,
         .row = at,
@@ -139,9 +139,9 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     kir_value steps = tly_round_down(c, k.length, c->plan->pass_steps), zero = imm(c, 0);
     kir_value where = bor(c, kir_addr(c->b, at.at[TLY_OUT]), k.out_lane);
     kir_value aligned = equal(c, band(c, where, imm(c, LINE - 1)), zero);
-    turn_all(&k, lanes, steps, band(c, tly_streams(c), aligned));
+    transpose_all(&k, lanes, steps, band(c, tly_streams(c), aligned));
     emit_for(c, &left, zero, count, imm(c, 1));
-    scalars(&k, left.i, choose(c, less(c, left.i, lanes), steps, zero), k.length);
+    scan_scalars(&k, left.i, choose(c, less(c, left.i, lanes), steps, zero), k.length);
     emit_end(c, &left);
 }
 

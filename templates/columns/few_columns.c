@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packed columns, too few to fill passes of their own: axis and lanes are one stream in both
- * tensors, and a result is the one `unit` elements before it, combined with the input. So vectors
+ * tensors, and a result is the one `columns` elements before it, combined with the input. So vectors
  * may begin anywhere, rows of columns need no ends of their own, and the order is the plain loop's
  * bit for bit, which needs no guard. Where a vector begins is chosen by the output's lines.
  *
- * The results before are kept in registers where few vectors hold them (`unit` is a literal then,
+ * The results before are kept in registers where few vectors hold them (`columns` is a literal then,
  * and shuffles bring them into place), else in scratch, a block at a time.
  *
  * Everything is counted in positions of the scan from 0; a scan that runs downwards in memory is
@@ -24,25 +24,25 @@ enum {
     SHORT_SLICE = 1024
 };
 
-typedef struct narrow {
+typedef struct few_columns {
     tly_build *c;
     unsigned history; /* vectors of results kept in registers; 0: in scratch */
     unsigned line;    /* vectors that make a line of output */
     int64_t vector;   /* elements */
-    kir_value unit;
-    kir_value far;      /* i1: data beyond the cache */
-    kir_value claims;   /* i1: lines of output are fetched ahead */
-    kir_value streams;  /* i1: and lines go past it */
-    kir_value tail;     /* scratch for two vectors on either side */
-    kir_value scratch;  /* for results */
-    kir_value block;    /* elements: results in scratch are moved after so many */
-    kir_value sides[2]; /* elements of it, see plan_scratch */
-} narrow;
+    kir_value columns;
+    kir_value far;        /* i1: data beyond the cache */
+    kir_value prefetchw;  /* i1: lines of output are fetched ahead */
+    kir_value streams;    /* i1: and lines go past it */
+    kir_value tail;       /* scratch for two vectors on either margin */
+    kir_value scratch;    /* for results */
+    kir_value block;      /* elements: results in scratch are moved after so many */
+    kir_value margins[2]; /* elements of it, see plan_scratch */
+} few_columns;
 
 /* A stream: where position 0 lies. */
 typedef struct stream {
     kir_value at[TLY_TENSOR_COUNT];
-    kir_value results; /* in scratch; from `unit` (and some) before it on */
+    kir_value results; /* in scratch; from `columns` (and some) before it on */
 } stream;
 
 static int down(const tly_build *c)
@@ -77,7 +77,7 @@ static tly_place place_in(const stream *s, kir_value i, int64_t more)
     return (tly_place){ address_of_vector, s, .position = i, .more_positions = more };
 }
 
-static kir_value load_input(narrow *k, kir_value in, int64_t i)
+static kir_value load_input(few_columns *k, kir_value in, int64_t i)
 {
     tly_build *c = k->c;
     int64_t offset = (down(c) ? -i : i) * c->bytes[TLY_IN];
@@ -85,25 +85,26 @@ static kir_value load_input(narrow *k, kir_value in, int64_t i)
 }
 
 /* The same among states. */
-static kir_value result_at(const narrow *k, kir_value row, kir_value i)
+static kir_value result_at(const few_columns *k, kir_value row, kir_value i)
 {
     return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k->c) ? -1 : 1));
 }
 
-static kir_value load_result(narrow *k, kir_value row, kir_value i)
+static kir_value load_result(few_columns *k, kir_value row, kir_value i)
 {
     return tly_states_load(k->c, result_at(k, row, i), lowest(k->c, k->vector, 1), k->c->lanes);
 }
 
-static void store_result(narrow *k, kir_value row, kir_value i, kir_value states)
+static void store_result(few_columns *k, kir_value row, kir_value i, kir_value states)
 {
     tly_states_store(k->c, result_at(k, row, i), lowest(k->c, k->vector, 1), states);
 }
 
-/* What lies `unit` before a vector, of the vectors before it, newest first. */
-static kir_value before(narrow *k, const kir_value *history)
+/* What lies `columns` before a vector, of the vectors before it, newest first. */
+static kir_value before(few_columns *k, const kir_value *history)
 {
-    unsigned n = k->c->lanes, unit = k->c->p->lanes.count, far = unit / n, shift = unit % n;
+    unsigned n = k->c->lanes, columns = k->c->p->lanes.count, far = columns / n,
+             shift = columns % n;
     kir_value near = history[far - 1];
     if (shift == 0)
         return near;
@@ -111,21 +112,21 @@ static kir_value before(narrow *k, const kir_value *history)
                       : tly_shift(k->c, history[far], near, shift);
 }
 
-static void push(narrow *k, kir_value *history, kir_value v)
+static void push(few_columns *k, kir_value *history, kir_value v)
 {
     for (unsigned i = k->history; i-- > 1;)
         history[i] = history[i - 1];
     history[0] = v;
 }
 
-/* `unit` or what is known of it. */
-static int64_t least_unit(const narrow *k)
+/* `columns`, or the least that it can be. */
+static int64_t least_columns(const few_columns *k)
 {
     return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
 }
 
 /* Vectors to be stored from position `i` on, in the order of positions. */
-static void store_vectors(narrow *k, const stream *s, kir_value i, const kir_value *shown,
+static void store_vectors(few_columns *k, const stream *s, kir_value i, const kir_value *shown,
                           unsigned n, int lined)
 {
     tly_build *c = k->c;
@@ -147,14 +148,15 @@ static void store_vectors(narrow *k, const stream *s, kir_value i, const kir_val
 }
 
 /* `n` vectors from position `i` on: all loads, as far as they can come first, then all stores. */
-static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_value *history,
+static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n, kir_value *history,
                        int lined)
 {
     tly_build *c = k->c;
     kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
     kir_value from = address(c, s, TLY_IN, i), to = result_at(k, s->results, i);
-    kir_value old = result_at(k, to, sub(c, imm(c, 0), k->unit));
-    int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
+    kir_value old = result_at(k, to, sub(c, imm(c, 0), k->columns));
+    int64_t ready = k->history > 0 ? 0
+                                   : least_columns(k) / k->vector; /* results of earlier rounds */
     for (unsigned j = 0; j < n; j++)
         x[j] = load_input(k, from, j * k->vector);
     for (unsigned j = 0; j < n && j < ready; j++)
@@ -176,7 +178,7 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
 }
 
 /* Input to be read, or output whose lines its stores would wait for. */
-static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
+static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
     int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
@@ -187,7 +189,7 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
     for (int64_t byte = 0; byte < read; byte += LINE)
         kir_prefetch(c->b, from, down(c) ? -ahead - byte : ahead + byte);
     emit_else(c, &far);
-    emit_if(c, &near, k->claims);
+    emit_if(c, &near, k->prefetchw);
     for (int64_t byte = 0; byte < write; byte += LINE)
         kir_claim(c->b, to, down(c) ? -near_by - byte : near_by + byte);
     emit_end(c, &near);
@@ -195,7 +197,7 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
 }
 
 /* Positions [0, count), whole vectors; lines of output begin at position 0 where they matter. */
-static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *history)
+static void scan_vectors(few_columns *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
     kir_value from = imm(c, 0);
@@ -213,7 +215,7 @@ static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *his
     }
 }
 
-static stream stream_from(narrow *k, const stream *s, kir_value i)
+static stream stream_from(few_columns *k, const stream *s, kir_value i)
 {
     stream rest;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
@@ -223,7 +225,7 @@ static stream stream_from(narrow *k, const stream *s, kir_value i)
 }
 
 /* Results [from, to) before position 0 (or some more): what a scan starts from. */
-static void fill_start(narrow *k, const stream *s, kir_value from)
+static void store_start(few_columns *k, const stream *s, kir_value from)
 {
     tly_build *c = k->c;
     tly_region l = { 0 };
@@ -233,7 +235,7 @@ static void fill_start(narrow *k, const stream *s, kir_value from)
 }
 
 /* Positions up to the first line of output, and some of that line, which is done again. */
-static void scan_head(narrow *k, const stream *s, kir_value count, kir_value *history)
+static void scan_head(few_columns *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
     tly_region some = { 0 };
@@ -242,7 +244,7 @@ static void scan_head(narrow *k, const stream *s, kir_value count, kir_value *hi
     if (k->history == 0) {
         do_vectors(k, s, imm(c, 0), k->line, NULL, 0);
     } else {
-        fill_start(k, s, imm(c, -(int64_t)k->history * k->vector));
+        store_start(k, s, imm(c, -(int64_t)k->history * k->vector));
         for (unsigned j = 0; j < k->line; j++) {
             do_vectors(k, s, imm(c, j * k->vector), 1, history, 0);
             store_result(k, s->results, imm(c, j * k->vector), history[0]);
@@ -256,7 +258,7 @@ static void scan_head(narrow *k, const stream *s, kir_value count, kir_value *hi
 /* The last `left` positions, fewer than a vector, as part of the last whole vector: s begins with
  * them; all results that they need are in scratch, and their input, which in place is not in memory
  * any more. */
-static void scan_tail(narrow *k, const stream *s, kir_value left)
+static void scan_tail(few_columns *k, const stream *s, kir_value left)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), whole = imm(c, k->vector);
@@ -264,19 +266,19 @@ static void scan_tail(narrow *k, const stream *s, kir_value left)
     emit_if(c, &some, less(c, zero, left));
     kir_value x = kir_load(c->b, c->vec, move(c, k->tail, sub(c, whole, left), c->acc_bytes),
                            lowest(c, k->vector, c->acc_bytes), c->acc_bytes);
-    kir_value was = load_result(k, s->results, sub(c, zero, k->unit));
+    kir_value was = load_result(k, s->results, sub(c, zero, k->columns));
     store_result(k, s->results, zero, tly_combine(c, was, tly_element(c, NULL, x)));
     kir_value first = sub(c, left, whole);
-    kir_value from = c->p->exclusive ? sub(c, first, k->unit) : first;
+    kir_value from = c->p->exclusive ? sub(c, first, k->columns) : first;
     const tly_place place = place_in(s, first, 0);
     kir_value shown = tly_show(c, &place, load_result(k, s->results, from));
     store_vectors(k, s, first, &shown, 1, 0);
     emit_end(c, &some);
 }
 
-/* Results are in scratch: blocks of the stream, and the last `unit` results before each. Returns
+/* Results are in scratch: blocks of the stream, and the last `columns` results before each. Returns
  * where the tail begins. */
-static stream scan_blocks(narrow *k, const stream *s, kir_value count)
+static stream scan_blocks(few_columns *k, const stream *s, kir_value count)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), block = k->block, last = zero;
@@ -286,9 +288,9 @@ static stream scan_blocks(narrow *k, const stream *s, kir_value count)
     stream part = *s;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         part.at[t] = address(c, s, t, l.i);
-    scan_run(k, &part, last, NULL);
+    scan_vectors(k, &part, last, NULL);
     kir_value more = less(c, add(c, l.i, block), count);
-    kir_value kept = choose(c, more, add(c, k->unit, imm(c, k->vector)), zero);
+    kir_value kept = choose(c, more, add(c, k->columns, imm(c, k->vector)), zero);
     kir_value step = imm(c, COPIES * k->vector);
     emit_for(c, &copy, zero, kept, step);
     kir_value v[COPIES], to = sub(c, copy.i, kept), from = add(c, block, to);
@@ -303,10 +305,10 @@ static stream scan_blocks(narrow *k, const stream *s, kir_value count)
     return tail;
 }
 
-static stream scan_whole(narrow *k, const stream *s, kir_value count, kir_value *history)
+static stream scan_whole(few_columns *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
-    scan_run(k, s, count, history);
+    scan_vectors(k, s, count, history);
     stream tail = stream_from(k, s, count);
     tail.results = s->results;
     for (unsigned j = 0; j < k->history; j++)
@@ -315,7 +317,7 @@ static stream scan_whole(narrow *k, const stream *s, kir_value count, kir_value 
 }
 
 /* Elements before the first line of output. */
-static kir_value to_line(narrow *k, kir_value out)
+static kir_value to_line(few_columns *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = kir_addr(c->b, out);
@@ -328,30 +330,30 @@ static kir_value to_line(narrow *k, kir_value out)
  * of the input modulo a page. Were it some way behind, each load would wait for the line that was
  * just streamed to the output, which as a rule agrees with the input (tly_congruent). f32 of 768
  * columns, of a copy, where what was stored came to agree: .43; of 749 .75 (Zen 4). */
-static kir_value place_results(narrow *k, kir_value in)
+static kir_value place_results(few_columns *k, kir_value in)
 {
     enum { APART = 1024 };
     tly_build *c = k->c;
-    kir_value unit = mul(c, k->unit, imm(c, c->acc_bytes));
-    kir_value offset = mul(c, k->sides[down(c)], imm(c, c->acc_bytes));
-    kir_value ahead = add(c, unit, imm(c, APART));
+    kir_value bytes = mul(c, k->columns, imm(c, c->acc_bytes));
+    kir_value offset = mul(c, k->margins[down(c)], imm(c, c->acc_bytes));
+    kir_value ahead = add(c, bytes, imm(c, APART));
     if (down(c))
         ahead = sub(c, imm(c, 0), ahead);
     offset = tly_round_up(c, offset, LINE);
     kir_value like = ptradd(c, in, sub(c, ahead, offset));
     kir_value first = ptradd(c, tly_congruent(c, k->scratch, like), offset);
-    return tly_states_row(c, first, k->sides[0], k->sides[1]);
+    return tly_states_row(c, first, k->margins[0], k->margins[1]);
 }
 
-static void scan_row(narrow *k, tly_row row)
+static void scan_row(few_columns *k, tly_row row)
 {
     tly_build *c = k->c;
-    kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
+    kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->columns), history[MAX_HISTORY];
     stream s = { 0 };
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         s.at[t] = row.at[t];
         if (down(c)) /* from the last lane on */
-            s.at[t] = tly_at(c, s.at[t], sub(c, k->unit, imm(c, 1)), c->bytes[t]);
+            s.at[t] = tly_at(c, s.at[t], sub(c, k->columns, imm(c, 1)), c->bytes[t]);
     }
     s.results = place_results(k, s.at[TLY_IN]);
     kir_value last = sub(c, length, imm(c, k->vector));
@@ -361,7 +363,7 @@ static void scan_row(narrow *k, tly_row row)
     for (unsigned j = 0; j < k->history; j++)
         history[j] = tly_start(c, c->vec);
     if (k->history == 0)
-        fill_start(k, &s, sub(c, imm(c, -k->vector), k->unit));
+        store_start(k, &s, sub(c, imm(c, -k->vector), k->columns));
     kir_value head = to_line(k, s.at[TLY_OUT]);
     scan_head(k, &s, head, history);
     stream rest = stream_from(k, &s, head);
@@ -371,33 +373,35 @@ static void scan_row(narrow *k, tly_row row)
     scan_tail(k, &tail, sub(c, count, whole));
 }
 
-/* Scratch: room for the input's tail; then sides[0] elements before position 0 of the results
- * and sides[1] after it. */
-static void plan_scratch(narrow *k, tly_launch *launch)
+/* Scratch: room for the input's tail; then margins[0] elements before position 0 of the results
+ * and margins[1] after it. */
+static void plan_scratch(few_columns *k, tly_launch *launch)
 {
     tly_build *c = k->c;
-    int64_t side = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
+    int64_t margin = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
     int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->kept_results;
-    kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->kept_results);
-    k->block = choose(c, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
-    k->sides[0] = add(c, k->unit, imm(c, side));
-    k->sides[1] = k->history > 0 ? imm(c, side) : add(c, k->block, imm(c, side));
+    kir_value twice = tly_round_up(c, mul(c, k->columns, imm(c, 2)), c->plan->kept_results);
+    k->block = choose(c, less(c, k->columns, imm(c, least / 2)), imm(c, least), twice);
+    k->margins[0] = add(c, k->columns, imm(c, margin));
+    k->margins[1] = k->history > 0 ? imm(c, margin) : add(c, k->block, imm(c, margin));
     k->tail = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail / 2));
     k->scratch = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail));
     launch->tile_lanes = TLY_NARROW_MOST;
-    launch->scratch_bytes = tail + (2 * side + 2 * least + TLY_MOST_LANES) * c->state_bytes +
+    launch->scratch_bytes = tail + (2 * margin + 2 * least + TLY_MOST_LANES) * c->state_bytes +
                             TLY_CONGRUENT_BYTES + LINE;
     launch->scratch_lane_bytes = 3 * c->state_bytes;
 }
 
 void tly_build_narrow(tly_build *c, tly_launch *launch)
 {
-    narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c), .claims = tly_claims(c) };
-    k.unit = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : arg(c, KIR_ARG_INNER);
+    few_columns k = {
+        .c = c, .vector = c->lanes, .far = tly_streams(c), .prefetchw = tly_claims(c)
+    };
+    k.columns = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : arg(c, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)
         k.history = (c->p->lanes.count + c->lanes - 1) / c->lanes + c->p->exclusive;
-    kir_value slice = mul(c, arg(c, KIR_ARG_LENGTH), k.unit);
+    kir_value slice = mul(c, arg(c, KIR_ARG_LENGTH), k.columns);
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
     k.streams = band(c, k.far, is_long);
     plan_scratch(&k, launch);
