@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans across columns: lanes lie side by side and each is the plain loop, so this order is the
- * serial one bit for bit. A row of accumulators in scratch lets whole rows stream through:
- * several axis steps a pass, a line of each a step, the accumulators loaded and stored once a
- * pass. Column blocks (.68 to .87 of a copy) and walking down columns (.72 to .78) are slower.
+ * Scans of lanes that lie side by side. Each lane is scanned by itself in the order of its
+ * elements, so the bits are those of the serial order.
  *
- * Past the cache, stores are whole aligned lines. Several axis steps go in a pass where rows are
- * long, or all is small, and every step is aligned alike, from the first line on that is wholly of
- * ours; otherwise each step is cut at its own lines. In cache, or in place, stores are plain. The
- * bits are the same.
+ * A row of states in scratch has one state a lane. A pass walks along the lanes: it loads a vector
+ * of states, takes one or several axis steps of these lanes, and stores the states once. So rows
+ * stream through, whatever their length. Blocks of columns reach .68 to .87 of a copy and walking
+ * down columns .72 to .78, which is slower.
+ *
+ * Past the cache, stores are whole aligned lines. A pass takes several axis steps if rows are long,
+ * or the tensor is small, and if all steps have the same alignment. It then begins with the first
+ * line that lies wholly in this range. Otherwise each step is cut at its own lines. In cache, and
+ * in place, stores are ordinary ones. The bits do not depend on any of this.
  */
 #include "../template.h"
 
@@ -16,7 +19,7 @@ enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_
 
 typedef struct columns {
     tly_build *c;
-    kir_value sums;          /* the row of states, lane 0 of this range first */
+    kir_value sums;          /* a row of states; lane 0 of this range is the first */
     kir_value streams;       /* i1: lines go past the cache */
     kir_value prefetchw;     /* i1: lines of output are fetched ahead */
     tly_row row;             /* lane 0 of this range at the axis' start */
@@ -25,11 +28,11 @@ typedef struct columns {
     int direct; /* results are the states */
 } columns;
 
-/* What one round of a pass takes. */
+/* What one round of a pass takes: `steps` axis steps of `vectors` vectors. */
 typedef struct tile {
-    unsigned steps, vectors; /* axis steps, vectors of accumulators of each */
-    unsigned pairs;          /* 1: bf16 in pairs, and the accumulators of these lanes too */
-    kir_value streams;       /* i1: lines may go past the cache; 0: never */
+    unsigned steps, vectors;
+    unsigned pairs;    /* 1: bf16 in pairs; states then lie in the order of pairs, too */
+    kir_value streams; /* i1: lines may go past the cache; 0: never */
 } tile;
 
 /* Lane 0 at an axis step, and where the states before it lie. */
@@ -37,8 +40,9 @@ typedef struct line {
     kir_value step, in, out, sums;
 } line;
 
-/* In cache the output of the step before serves as accumulators where it can: one row less to write
- * and to keep (f32 product of 256x256, of a copy: .92 to 1.0; with a row of its own .85 to .93). */
+/* In cache, the output of the step before is read as the states if results are states. That saves
+ * writing a row (f32 product of 256x256, of a copy: .92 to 1.0; with a row of states .85 to
+ * .93). */
 static line line_at(columns *k, kir_value step)
 {
     tly_build *c = k->c;
@@ -56,7 +60,7 @@ static line line_at(columns *k, kir_value step)
     return at;
 }
 
-/* Vectors of results as they are stored, narrow ones joined to whole registers; their count. */
+/* Narrows vectors of results and joins them to whole registers. Returns how many these are. */
 static unsigned to_storage(tly_build *c, const tile *t, kir_value *v)
 {
     unsigned n = t->vectors;
@@ -68,9 +72,9 @@ static unsigned to_storage(tly_build *c, const tile *t, kir_value *v)
     return tly_pack_run(c, v, n, 0);
 }
 
-/* Where to prefetch for lane j: some bytes on in the same axis steps, and in their last part the
- * start of the next pass, so that short rows stay covered (.92 to 1.02 of a copy). Rows no
- * longer than that lie side by side as a rule. */
+/* Bytes from lane 0 to what is prefetched when lane j is taken: plan->prefetch bytes behind it.
+ * Where that is behind the row's end, it is as far into the rows of the next pass, so that short
+ * rows are prefetched, too (.92 to 1.02 of a copy). */
 static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
 {
     tly_build *c = k->c;
@@ -95,7 +99,7 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
     }
 }
 
-/* Where accumulators and output are stored side by side. */
+/* Lines of output are fetched ahead where states are stored beside it. */
 static void prefetchw(columns *k, const tile *t, const kir_value *to)
 {
     tly_build *c = k->c;
@@ -131,7 +135,7 @@ static void store_sums(columns *k, const tile *t, kir_value sums, const kir_valu
     }
 }
 
-/* One round, from lane `j` on: all loads, then all stores. */
+/* One round, from lane `j` on. All loads come before all stores. */
 static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
@@ -206,7 +210,7 @@ static void pass_scalars(columns *k, const line *at, kir_value from, kir_value t
     emit_end(c, &l);
 }
 
-/* Lanes before the first line that starts at or after `out`; 0 where lines are of no interest. */
+/* Lanes before the first line of output at or behind `out`; 0 unless lines go past the cache. */
 static kir_value lanes_to_line(columns *k, kir_value out)
 {
     tly_build *c = k->c;
@@ -216,8 +220,9 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return choose(c, k->streams, lanes, imm(c, 0));
 }
 
-/* Where a step's first and last line are written in part, they are read; stores past the cache
- * would wait for that. Whole lines are not read, and would have to leave the cache again. */
+/* A step's first and last line are fetched ahead if they are written in part: the CPU must read
+ * them, and stores past the cache would wait for that. Whole lines are not read by the CPU, so
+ * fetching them would only cost. */
 static void prefetchw_ends(columns *k, line at, unsigned steps)
 {
     tly_build *c = k->c;
@@ -235,14 +240,15 @@ static void prefetchw_ends(columns *k, line at, unsigned steps)
     emit_end(c, &some);
 }
 
-/* What passes have done of an axis step: lanes [from, to), or nothing. */
+/* The lanes of an axis step that passes took: [from, to). */
 typedef struct span {
     kir_value from, to;
 } span;
 
-/* The other lanes of a step: up to the first line, lines, one line, vectors, the rest. Rows that
- * are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
- * .79 of a copy, past it .90 (Emerald Rapids). */
+/* The other lanes of a step: those before the first line one by one, then several lines at once,
+ * one line, single vectors, and the rest one by one. Half of the steps of unaligned rows have a
+ * single line: if that is stored through the cache, f32 of 2048x2047 is .79 of a copy, past it .90
+ * (Emerald Rapids). */
 static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span done)
 {
     tly_build *c = k->c;
@@ -274,7 +280,7 @@ static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span
     emit_end(c, &ends);
 }
 
-/* i1: passes of the tile serve: their stores find lines, and it is the better way. */
+/* i1: passes may take all steps of the tile at once, and that is faster. */
 static kir_value takes_several_steps(columns *k, const tile *t)
 {
     tly_build *c = k->c;
@@ -290,13 +296,14 @@ static kir_value takes_several_steps(columns *k, const tile *t)
     return choose(c, k->streams, lined, plain);
 }
 
-/* Passes of the tile; what they leave, step by step, `single` vectors at a time. */
+/* Takes the tile's steps together where it may. Other lanes and steps go step by step, `single`
+ * vectors at a time. */
 static void scan_several_steps(columns *k, tile t, unsigned single)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
     kir_value together = takes_several_steps(k, &t);
-    kir_value group = choose(c, together, steps, k->length); /* else one group is all */
+    kir_value group = choose(c, together, steps, k->length); /* otherwise all steps are one group */
     kir_value head = choose(c, together, lanes_to_line(k, k->row.at[TLY_OUT]), zero);
     kir_value room = sub(c, k->count, head);
     kir_value whole = add(c, head, tly_round_down(c, room, (int64_t)t.vectors * c->lanes));
@@ -316,8 +323,8 @@ static void scan_several_steps(columns *k, tile t, unsigned single)
     emit_end(c, &l);
 }
 
-/* The accumulators begin a line where the output does, so that no store of either crosses lines:
- * scratch has one line to spare (TLY_CONGRUENT_BYTES). */
+/* States begin a line where the output does, so that no store of either crosses lines. Scratch has
+ * a line to spare for that (TLY_CONGRUENT_BYTES). */
 static kir_value align_states(columns *k)
 {
     tly_build *c = k->c;
@@ -328,8 +335,8 @@ static kir_value align_states(columns *k)
     return tly_states_at(c, k->sums, lanes);
 }
 
-/* bf16 in pairs: one axis step a pass, as what a pass of several leaves of the last ones would find
- * their accumulators in another order. */
+/* bf16 goes in pairs only if a pass takes one axis step: after several, the steps that are left go
+ * by single vectors, and would find the states in another order. */
 static unsigned in_pairs(const tly_build *c)
 {
     return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->pass_steps == 1;

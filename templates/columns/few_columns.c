@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed columns, too few to fill passes of their own: axis and lanes are one stream in both
- * tensors, and a result is the one `columns` elements before it, combined with the input. So vectors
- * may begin anywhere, rows of columns need no ends of their own, and the order is the plain loop's
- * bit for bit, which needs no guard. Where a vector begins is chosen by the output's lines.
+ * Scans of packed columns that are too few to fill a pass of columns.c. Axis and lanes are one
+ * stream of positions in both tensors. A result is the one `columns` positions before it, combined
+ * with the input. So vectors may begin anywhere, the ends of rows need no code, and each column is
+ * scanned in serial order. Vectors begin where lines of output do.
  *
- * The results before are kept in registers where few vectors hold them (`columns` is a literal then,
- * and shuffles bring them into place), else in scratch, a block at a time.
+ * If a few vectors hold the last `columns` results, these stay in registers: their number is a
+ * literal then, and shuffles bring them into place. Otherwise they lie in scratch, a block at a
+ * time.
  *
- * Everything is counted in positions of the scan from 0; a scan that runs downwards in memory is
- * the mirrored one: positions, vectors and scratch alike.
+ * Positions count from 0 along the scan. If the scan runs downwards in memory, addresses, the lanes
+ * of a vector and scratch are mirrored.
  */
 #include "../../codegen/plan/limits.h"
 #include "../template.h"
@@ -19,8 +20,9 @@ enum {
     MAX_VECTORS = TLY_NARROW_MOST_VECTORS,
     LINE = 64,
     COPIES = 4,
-    /* Bytes of output: in shorter slices the ends, which are stored plainly, weigh too much. f32 of
-     * slices of 640 and 2560 bytes, of a copy: past the cache .30, .84, else .37, .35 (Zen 4). */
+    /* Bytes of output of a slice. Shorter ones stay in the cache, as their ends are stored through
+     * it anyway. f32 of slices of 640 and 2560 bytes, of a copy: past the cache .30, .84; through
+     * it .37, .35 (Zen 4). */
     SHORT_SLICE = 1024
 };
 
@@ -30,19 +32,19 @@ typedef struct few_columns {
     unsigned line;    /* vectors that make a line of output */
     int64_t vector;   /* elements */
     kir_value columns;
-    kir_value far;        /* i1: data beyond the cache */
+    kir_value far;        /* i1: the tensors are larger than the cache */
     kir_value prefetchw;  /* i1: lines of output are fetched ahead */
-    kir_value streams;    /* i1: and lines go past it */
-    kir_value tail;       /* scratch for two vectors on either margin */
+    kir_value streams;    /* i1: whole lines of output go past the cache */
+    kir_value tail;       /* scratch: the input's last vector, and room around it */
     kir_value scratch;    /* for results */
-    kir_value block;      /* elements: results in scratch are moved after so many */
-    kir_value margins[2]; /* elements of it, see plan_scratch */
+    kir_value block;      /* positions after which results in scratch are moved to its beginning */
+    kir_value margins[2]; /* elements of scratch before and behind position 0, see plan_scratch */
 } few_columns;
 
-/* A stream: where position 0 lies. */
+/* The addresses of position 0. */
 typedef struct stream {
     kir_value at[TLY_TENSOR_COUNT];
-    kir_value results; /* in scratch; from `columns` (and some) before it on */
+    kir_value results; /* in scratch, which begins `columns` results before it or earlier */
 } stream;
 
 static int down(const tly_build *c)
@@ -50,12 +52,13 @@ static int down(const tly_build *c)
     return c->p->lanes.packing == TLY_PACKED_DOWN;
 }
 
-/* Position `i`, and the lowest byte of the `n` elements from `p` on. */
+/* The address of position `i`, if `p` is that of position 0. */
 static kir_value move(tly_build *c, kir_value p, kir_value i, unsigned bytes)
 {
     return tly_at(c, p, i, down(c) ? -(int64_t)bytes : bytes);
 }
 
+/* Bytes from `n` positions' first element to the one that is lowest in memory. */
 static int64_t lowest(const tly_build *c, int64_t n, unsigned bytes)
 {
     return down(c) ? -(n - 1) * bytes : 0;
@@ -84,7 +87,7 @@ static kir_value load_input(few_columns *k, kir_value in, int64_t i)
     return tly_load(c, in, offset + lowest(c, k->vector, c->bytes[TLY_IN]), c->lanes);
 }
 
-/* The same among states. */
+/* The same for a row of states. */
 static kir_value result_at(const few_columns *k, kir_value row, kir_value i)
 {
     return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k->c) ? -1 : 1));
@@ -100,7 +103,8 @@ static void store_result(few_columns *k, kir_value row, kir_value i, kir_value s
     tly_states_store(k->c, result_at(k, row, i), lowest(k->c, k->vector, 1), states);
 }
 
-/* What lies `columns` before a vector, of the vectors before it, newest first. */
+/* The results `columns` positions before a vector. `history` has the vectors before it, newest
+ * first. */
 static kir_value before(few_columns *k, const kir_value *history)
 {
     unsigned n = k->c->lanes, columns = k->c->p->lanes.count, far = columns / n,
@@ -119,13 +123,13 @@ static void push(few_columns *k, kir_value *history, kir_value v)
     history[0] = v;
 }
 
-/* `columns`, or the least that it can be. */
+/* `columns` if it is a literal, otherwise the least that it can be. */
 static int64_t least_columns(const few_columns *k)
 {
     return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
 }
 
-/* Vectors to be stored from position `i` on, in the order of positions. */
+/* Stores vectors of results, in the order of positions, from position `i` on. */
 static void store_vectors(few_columns *k, const stream *s, kir_value i, const kir_value *shown,
                           unsigned n, int lined)
 {
@@ -147,7 +151,8 @@ static void store_vectors(few_columns *k, const stream *s, kir_value i, const ki
         emit_end(c, &way);
 }
 
-/* `n` vectors from position `i` on: all loads, as far as they can come first, then all stores. */
+/* `n` vectors from position `i` on. Loads come before stores, except those of results that the
+ * round itself makes. */
 static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n, kir_value *history,
                        int lined)
 {
@@ -156,7 +161,8 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
     kir_value from = address(c, s, TLY_IN, i), to = result_at(k, s->results, i);
     kir_value old = result_at(k, to, sub(c, imm(c, 0), k->columns));
     int64_t ready = k->history > 0 ? 0
-                                   : least_columns(k) / k->vector; /* results of earlier rounds */
+                                   : least_columns(k) /
+                                         k->vector; /* vectors whose results earlier rounds made */
     for (unsigned j = 0; j < n; j++)
         x[j] = load_input(k, from, j * k->vector);
     for (unsigned j = 0; j < n && j < ready; j++)
@@ -177,7 +183,8 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
     store_vectors(k, s, i, shown, n, lined);
 }
 
-/* Input to be read, or output whose lines its stores would wait for. */
+/* Past the cache, input is fetched ahead; in the cache, lines of output that stores would wait
+ * for. */
 static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
@@ -196,7 +203,8 @@ static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
     emit_end(c, &far);
 }
 
-/* Positions [0, count), whole vectors; lines of output begin at position 0 where they matter. */
+/* Positions [0, count), which are whole vectors. If lines go past the cache, one begins at position
+ * 0. */
 static void scan_vectors(few_columns *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
@@ -224,7 +232,7 @@ static stream stream_from(few_columns *k, const stream *s, kir_value i)
     return rest;
 }
 
-/* Results [from, to) before position 0 (or some more): what a scan starts from. */
+/* Stores the state that a scan starts from as all results from position `from` up to 0. */
 static void store_start(few_columns *k, const stream *s, kir_value from)
 {
     tly_build *c = k->c;
@@ -234,7 +242,8 @@ static void store_start(few_columns *k, const stream *s, kir_value from)
     emit_end(c, &l);
 }
 
-/* Positions up to the first line of output, and some of that line, which is done again. */
+/* Positions [0, count) before the first line of output. The vectors reach into that line; its
+ * positions are computed again afterwards, as the input is elsewhere then. */
 static void scan_head(few_columns *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
@@ -255,9 +264,9 @@ static void scan_head(few_columns *k, const stream *s, kir_value count, kir_valu
     emit_end(c, &some);
 }
 
-/* The last `left` positions, fewer than a vector, as part of the last whole vector: s begins with
- * them; all results that they need are in scratch, and their input, which in place is not in memory
- * any more. */
+/* The last `left` positions, fewer than a vector; `s` begins with them. They are stored as part of
+ * the last whole vector. Its other results are in scratch. So is their input, which may have been
+ * overwritten in place. */
 static void scan_tail(few_columns *k, const stream *s, kir_value left)
 {
     tly_build *c = k->c;
@@ -276,8 +285,8 @@ static void scan_tail(few_columns *k, const stream *s, kir_value left)
     emit_end(c, &some);
 }
 
-/* Results are in scratch: blocks of the stream, and the last `columns` results before each. Returns
- * where the tail begins. */
+/* Scans block by block, with results in scratch. Before the next block, the last `columns` results
+ * move to the beginning of scratch. Returns the stream from the tail on. */
 static stream scan_blocks(few_columns *k, const stream *s, kir_value count)
 {
     tly_build *c = k->c;
@@ -316,7 +325,7 @@ static stream scan_whole(few_columns *k, const stream *s, kir_value count, kir_v
     return tail;
 }
 
-/* Elements before the first line of output. */
+/* Positions before the first line of output; 0 unless lines go past the cache. */
 static kir_value to_line(few_columns *k, kir_value out)
 {
     tly_build *c = k->c;
@@ -326,10 +335,10 @@ static kir_value to_line(few_columns *k, kir_value out)
     return choose(c, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
 }
 
-/* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
- * of the input modulo a page. Were it some way behind, each load would wait for the line that was
- * just streamed to the output, which as a rule agrees with the input (tly_congruent). f32 of 768
- * columns, of a copy, where what was stored came to agree: .43; of 749 .75 (Zen 4). */
+/* The place of position 0 in the scratch of results. Modulo a page, the results that are read lie
+ * APART bytes ahead of the input. If they lay behind it, each load would wait for the line that was
+ * just streamed to the output, which is congruent to the input as a rule (tly_congruent). f32 of
+ * 768 columns, whose stores happened to be congruent: .43 of a copy; of 749 .75 (Zen 4). */
 static kir_value place_results(few_columns *k, kir_value in)
 {
     enum { APART = 1024 };
@@ -373,8 +382,8 @@ static void scan_row(few_columns *k, tly_row row)
     scan_tail(k, &tail, sub(c, count, whole));
 }
 
-/* Scratch: room for the input's tail; then margins[0] elements before position 0 of the results
- * and margins[1] after it. */
+/* Scratch holds the input's tail, then the results: margins[0] elements before position 0 and
+ * margins[1] behind it. */
 static void plan_scratch(few_columns *k, tly_launch *launch)
 {
     tly_build *c = k->c;

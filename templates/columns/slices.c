@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Middle axes past the cache: a few outer slices side by side, a line of each at once, so that
- * memory is read and written in as many streams. Each slice has its own accumulators, and the order
- * is the plain loop's, as where slices come one after another. Only whole lines are taken so; what
- * is left goes as the template has it. The bits are the same.
+ * Scans along a middle axis, past the cache: a few outer slices side by side, a line of each in
+ * turn, so that memory is read and written in several streams. Each slice has its own states and is
+ * scanned in serial order, so the bits are the same as when slices come one after another. Slices
+ * that are not whole aligned lines are left to the template (tly_scan_slices).
  */
 #include "../../codegen/plan/limits.h"
 #include "../template.h"
@@ -18,8 +18,8 @@ enum {
 typedef struct slices {
     tly_build *c;
     unsigned count;
-    unsigned vectors;                 /* a line of output */
-    kir_value lanes;                  /* a row */
+    unsigned vectors;                 /* of a line of output */
+    kir_value lanes;                  /* of a row */
     kir_value sums;                   /* the slices' rows of states, one after another */
     kir_value in_axis;                /* bytes from an axis step to the next */
     kir_value each[TLY_TENSOR_COUNT]; /* from a slice to the next */
@@ -40,7 +40,7 @@ static kir_value address_in_step(tly_build *c, const tly_place *at, int tensor)
     return tly_at(c, ptradd(c, s->first->at[tensor], slice), lane, c->bytes[tensor]);
 }
 
-/* Of the same axis step, or, in a row's last bytes, the next one's first. */
+/* Fetches input AHEAD bytes behind lane j; at a row's end, from the next axis step. */
 static void prefetch(slices *k, const kir_value *from, kir_value j)
 {
     tly_build *c = k->c;
@@ -53,7 +53,7 @@ static void prefetch(slices *k, const kir_value *from, kir_value j)
             kir_prefetch(c->b, ptradd(c, from[s], on), byte);
 }
 
-/* One line of each slice from lane j on: all loads, then all stores. */
+/* One line of each slice, from lane j on. All loads come before all stores. */
 static void do_lines(slices *k, tly_row row, kir_value j)
 {
     tly_build *c = k->c;
@@ -86,7 +86,7 @@ static void do_lines(slices *k, tly_row row, kir_value j)
     }
 }
 
-/* All axis steps of slices from address `at` on. */
+/* All axis steps of the slices, the first of which is at `at`. */
 static void scan(slices *k, tly_row at)
 {
     tly_build *c = k->c;
@@ -103,7 +103,8 @@ static void scan(slices *k, tly_row at)
     emit_end(c, &l);
 }
 
-/* i1: stores of all slices are whole lines past the cache, and they are evenly apart. */
+/* i1: rows of all slices are whole aligned lines that go past the cache, and slices are evenly
+ * apart. */
 static kir_value serves(slices *k)
 {
     tly_build *c = k->c;

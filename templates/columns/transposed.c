@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans of a transposed view: the input is contiguous across lanes, the output along the axis.
- * A pass takes a few lines' worth of axis steps of all lanes: lanes are scanned as columns in
- * registers (the serial order), transposed there, and leave as whole lines along the axis; one
- * state a lane waits in scratch for the next pass.
+ * Scans of a transposed view: lanes are neighbours in the input, axis steps in the output. A pass
+ * takes as many axis steps of all lanes as fill a few lines of output. A vector of lanes is scanned
+ * along the axis in registers, in serial order. The results are transposed in registers and stored
+ * as whole lines along the axis. Between passes, one state a lane waits in scratch.
  */
 #include "../template.h"
 
@@ -28,8 +28,8 @@ static void store_lines(transposed *k, kir_value out, line_part *part, unsigned 
     }
 }
 
-/* One line of output for each of `lanes` lanes: axis steps from `in`, the place `first`, on. Returns
- * the states after it. */
+/* One line of output of each lane of a vector, from place `first` on, whose addresses are `in` and
+ * `out`. Returns the states after it. */
 static kir_value transpose_line(transposed *k, tly_place first, kir_value in, kir_value out,
                                 kir_value y, kir_value streams)
 {
@@ -63,7 +63,7 @@ static kir_value transpose_line(transposed *k, tly_place first, kir_value in, ki
     return y;
 }
 
-/* Lane `lane`, axis steps [from, to), one at a time. */
+/* Axis steps [from, to) of one lane. */
 static void scan_scalars(transposed *k, kir_value lane, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
@@ -83,13 +83,13 @@ static void scan_scalars(transposed *k, kir_value lane, kir_value from, kir_valu
     tly_states_store(c, sum, 0, y);
 }
 
-/* Whole lines of whole vectors of lanes. */
+/* What makes whole lines, of whole vectors of lanes. */
 static void transpose_all(transposed *k, kir_value lanes, kir_value steps, kir_value streams)
 {
     tly_build *c = k->c;
     unsigned lines = (unsigned)c->plan->pass_steps / tly_line(c);
     int64_t a_pass = c->plan->pass_steps;
-    unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes in a line of input */
+    unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes of a line of input */
     a_line = a_line < c->lanes ? c->lanes : a_line;
     tly_region pass = { 0 }, line = { 0 }, group = { 0 };
     emit_for(c, &pass, imm(c, 0), steps, imm(c, a_pass));
