@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views whose innermost dims differ, or hold few elements: tiles of a vector of lanes (or a line
- * of output of them) by as many axis steps are scanned in registers, as columns, in the plain
- * loop's order. On their way in and out they are turned where memory runs along the axis and not
- * across the lanes, and gathered or scattered where it runs along neither. Lanes are walked down
- * one tile after another; lanes and steps that fill no tile go element by element.
+ * Scans of views whose innermost dims differ between the tensors, or hold few elements. A tile is
+ * one or several vectors of lanes (a line of output) by some axis steps. It is scanned along the
+ * axis in registers, in serial order. If a tensor's memory runs along the axis, tiles are
+ * transposed in registers on their way in or out. If it runs along neither, elements are gathered
+ * or scattered. Tiles go along the axis first. Lanes and steps that fill no tile go element by
+ * element.
  *
- * The lanes of short rows are neighbouring rows: those of the last outer dim.
+ * If rows are short, lanes are neighbouring rows: those of the last outer dim.
  */
 #include "tiles.h"
 
@@ -22,14 +23,14 @@ tly_row tly_tiles_move(tly_build *c, tly_row at, kir_value by, const kir_value *
 /* ---- where elements lie ---- */
 
 /* Lane 0 of axis step 0. */
-typedef struct corner {
+typedef struct origin {
     const tly_tiles *k;
     tly_row at;
-} corner;
+} origin;
 
 static kir_value address_from(tly_build *c, const tly_place *at, int tensor)
 {
-    const corner *from = at->of;
+    const origin *from = at->of;
     kir_value step = add(c, at->position, imm(c, at->more_positions));
     kir_value p = ptradd(c, from->at.at[tensor], mul(c, step, from->k->axis[tensor]));
     return ptradd(c, p, mul(c, imm(c, at->more_lanes), from->k->lane[tensor]));
@@ -37,7 +38,7 @@ static kir_value address_from(tly_build *c, const tly_place *at, int tensor)
 
 /* ---- single elements, as their bits ---- */
 
-/* Lanes of storage: f16 as integers, which need no conversion to be moved. */
+/* The type that elements are moved in: f16 as integers, so that nothing is converted. */
 static kir_type storage(tally_dtype dtype, unsigned lanes)
 {
     kir_type t = tly_storage(dtype, lanes);
@@ -68,7 +69,7 @@ static void scatter(tly_tiles *k, kir_value p, const kir_value *offsets, kir_val
         kir_store(c->b, ptradd(c, p, offsets[i]), 0, kir_extract(c->b, x, i), c->bytes[TLY_OUT], 0);
 }
 
-/* Bytes to each of the lanes of a vector; those from `left` on are the last of them again. */
+/* Bytes to each lane of a vector. If only `left` lanes exist, the others repeat the last one. */
 static void lane_offsets(tly_tiles *k, kir_value step, kir_value left, kir_value *offsets)
 {
     tly_build *c = k->c;
@@ -82,7 +83,7 @@ static void lane_offsets(tly_tiles *k, kir_value step, kir_value left, kir_value
 
 /* ---- whole tiles ---- */
 
-void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down)
+void tly_tiles_transpose(tly_tiles *k, kir_value *v, int out, int down)
 {
     unsigned n = k->c->lanes;
     kir_value r[MAX_STEPS];
@@ -93,14 +94,14 @@ void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down)
         v[i] = r[!out && down ? n - 1 - i : i];
 }
 
-/* The lowest address of a vector along the axis from `p` on. */
+/* Bytes from a vector's first axis step to the one that is lowest in memory. */
 static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
 {
     return w == TLY_ALONG_DOWN ? -(int64_t)(k->c->lanes - 1) * bytes : 0;
 }
 
-/* Axis steps of the vector of lanes at `p`, which run along the axis: of each lane a whole line
- * where a tile has as many steps, so that no other lane's drives it out of the cache before. */
+/* Loads a vector of lanes, at `p`, whose memory runs along the axis. A lane's vectors are loaded
+ * one after another, so that its line is still in the cache. */
 static void load_along(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
@@ -113,10 +114,10 @@ static void load_along(tly_tiles *k, kir_value p, kir_value *x)
         p = ptradd(c, p, k->lane[TLY_IN]);
     }
     for (unsigned s = 0; s < k->steps; s += c->lanes)
-        tly_tiles_turn_lanes(k, x + s, 0, down);
+        tly_tiles_transpose(k, x + s, 0, down);
 }
 
-/* Axis steps of the vector of lanes at `p`, an accumulator each. */
+/* Loads the tile's axis steps of one vector of lanes, at `p`. */
 static void load_part(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
@@ -133,14 +134,14 @@ static void load_part(tly_tiles *k, kir_value p, kir_value *x)
     }
 }
 
-/* Axis steps of one vector of lanes, where they do not lie across. */
+/* Stores the tile's axis steps of one vector of lanes, unless lanes are neighbours. */
 static void store_part(tly_tiles *k, kir_value p, kir_value *y)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
     kir_value next = tly_is_along(k->way[TLY_OUT]) ? k->lane[TLY_OUT] : k->axis[TLY_OUT];
     if (tly_is_along(k->way[TLY_OUT]))
-        tly_tiles_turn_lanes(k, y, 1, k->way[TLY_OUT] == TLY_ALONG_DOWN);
+        tly_tiles_transpose(k, y, 1, k->way[TLY_OUT] == TLY_ALONG_DOWN);
     else
         lane_offsets(k, k->lane[TLY_OUT], 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
@@ -186,7 +187,7 @@ void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_L
         emit_end(c, &way);
 }
 
-/* At place `first`, whose addresses are `in` and `out`. */
+/* The tile at place `first`, whose addresses are `in` and `out`. */
 static void do_tile(tly_tiles *k, tly_place first, kir_value in, kir_value out, kir_value *y)
 {
     tly_build *c = k->c;
@@ -225,7 +226,7 @@ static void prefetch(tly_tiles *k, kir_value in)
 /* ---- what fills no tile ---- */
 
 /* The `left` lanes of a vector, from axis step `from` on, an element at a time. */
-static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value y)
+static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value y)
 {
     tly_build *c = k->c;
     kir_value in[MAX_STEPS], out[MAX_STEPS];
@@ -236,7 +237,7 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     lane_offsets(k, k->lane[TLY_OUT], left, out);
     emit_for(c, &l, from, k->length, imm(c, 1));
     kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->axis[TLY_IN])), in);
-    kir_value next = tly_combine(c, y, tly_element(c, NULL, x)); /* lanes may come again */
+    kir_value next = tly_combine(c, y, tly_element(c, NULL, x)); /* lanes may be repeated */
     scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->axis[TLY_OUT])), out,
             tly_show(c, NULL, c->p->exclusive ? y : next));
     y = next;
@@ -244,14 +245,14 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     emit_end(c, &some);
 }
 
-/* A block of lanes, `left` of which are there, by whole tiles from axis step `from` on; the states
- * before that are y, and then those behind them. Returns the step that is next. */
+/* Whole tiles of a block of lanes, from axis step `from` on; none if fewer lanes are left. y: the
+ * states before that step, then those behind the last tile. Returns the next step. */
 static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
 {
     tly_build *c = k->c;
     kir_value tiled = add(c, from, tly_round_down(c, sub(c, k->length, from), k->steps));
     kir_value whole = choose(c, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
-    const corner start = { k, at };
+    const origin start = { k, at };
     tly_region step = { 0 };
     emit_carry(&step, k->parts, y);
     emit_for(c, &step, from, whole, imm(c, k->steps));
@@ -269,7 +270,7 @@ static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
     return tly_tiles_move(k->c, at, lane, k->lane);
 }
 
-/* The block whole: tiles, then what fills none. */
+/* All of a block: whole tiles, then the other lanes and steps. */
 static void scan_lanes(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
 {
     tly_build *c = k->c;
@@ -277,11 +278,11 @@ static void scan_lanes(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     for (unsigned q = 0; q < k->parts; q++) {
         kir_value skipped = imm(c, q * c->lanes);
         kir_value here_left = tly_min(c, sub(c, left, skipped), imm(c, c->lanes));
-        scan_loose(k, lane_at(k, at, skipped), here_left, whole, y[q]);
+        scan_partial(k, lane_at(k, at, skipped), here_left, whole, y[q]);
     }
 }
 
-/* Tiles as small as whole lines of output allow. */
+/* The smallest tiles whose rows are whole lines of output. */
 static tly_tiles smallest(const tly_tiles *k)
 {
     tly_tiles small = *k;
@@ -299,7 +300,7 @@ int64_t tly_tiles_scan_bytes(const tly_tiles *k)
     return same ? 0 : (int64_t)k->parts * k->c->lanes * k->c->state_bytes;
 }
 
-/* The block by large tiles, and what is left of lanes and steps by small ones; states wait between
+/* All of a block: large tiles, then small ones for the other lanes and steps. States wait between
  * them in scratch. */
 static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
 {

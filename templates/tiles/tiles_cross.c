@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles across rows: rows are what lies side by side in the input, and lanes in the output, so a
- * tile is a vector of rows by lines of output, turned at each axis step. A step takes all tiles of
- * a block before the next one, so that the input is read in a few streams upwards; states wait in
- * scratch. Reversed 8-D views of 8s along axis 3, f32, prototype with tiles of 16 by 16, ms: blocks
- * of 1, 4, 32 tiles 12.0, 10.6, 7.8, a copy 2.5 (Zen 5).
+ * Tiles across rows: rows are neighbours in the input, and lanes in the output. A tile is a vector
+ * of rows by lines of output, and is transposed at each axis step. All tiles of a block take a step
+ * before any takes the next one, so that the input is read upwards in a few streams. States wait in
+ * scratch.
+ *
+ * Reversed 8-D views of 8s along axis 3, f32, a prototype with tiles of 16 by 16 (Zen 5): blocks of
+ * 1, 4, 32 tiles take 12.0, 10.6, 7.8 ms; a copy 2.5.
  */
 #include "tiles.h"
 
@@ -15,13 +17,13 @@ static int is_lined(const tly_tiles *k)
     return k->c->p->form == TLY_COLUMNS && k->c->p->lanes.lines;
 }
 
-/* Lanes of a tile, of all rows of a line. */
+/* Lanes of a tile: those of all rows that share a line. */
 static unsigned width(const tly_tiles *k)
 {
     return k->parts * k->c->lanes;
 }
 
-/* Rows of whose tiles the states are in scratch. */
+/* Rows of a block whose states fit into scratch. */
 static int64_t most_rows(const tly_tiles *k)
 {
     const tly_build *c = k->c;
@@ -35,7 +37,7 @@ int64_t tly_tiles_cross_bytes(const tly_tiles *k)
     return least > TLY_TILES_CROSSED_BYTES ? least : TLY_TILES_CROSSED_BYTES;
 }
 
-/* A dim of a block, unless the block is too large with it. */
+/* The outer dim `at` as a dim of the block, or, if the block would be too large, one of size 1. */
 static tly_outer dim_within(tly_tiles *k, kir_value at, kir_value rows, kir_value *fits)
 {
     tly_build *c = k->c;
@@ -66,19 +68,19 @@ tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
     return x;
 }
 
-/* Lanes of a row, of all that make a tile's line. */
+/* Lanes of one of the rows that share a line. */
 static unsigned row_lanes(const tly_tiles *k)
 {
     return is_lined(k) ? k->c->p->lanes.least : width(k);
 }
 
-/* A row of an axis step. */
+/* A row of one axis step. */
 typedef struct step_row {
     const tly_tiles *k;
     const tly_cross *x;
     const tly_row *first;
-    kir_value tile; /* the first row of a tile */
-    unsigned row;   /* in it */
+    kir_value tile; /* the tile's first row */
+    unsigned row;   /* counted from there */
 } step_row;
 
 static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
@@ -91,7 +93,7 @@ static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
     return ptradd(c, r->first->at[tensor], add(c, row, add(c, line, within)));
 }
 
-/* One axis step, whose rows begin at `first`, of the tile that begins with row `tile`. */
+/* One axis step of the tile that begins with row `tile`. `first`: the step's row 0. */
 static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, kir_value tile,
                        kir_value states)
 {
@@ -108,7 +110,7 @@ static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, k
             shown[q][i] = tly_load(c, from, 0, n);
             from = ptradd(c, from, k->lane[TLY_IN]);
         }
-        tly_tiles_turn_lanes(k, shown[q], 0, 0);
+        tly_tiles_transpose(k, shown[q], 0, 0);
         for (unsigned i = 0; i < n; i++) {
             int64_t offset = (q * n + i) * state;
             const step_row in_row = { k, x, first, tile, i };
@@ -135,7 +137,8 @@ static void begin_states(tly_tiles *k, kir_value rows)
     emit_end(c, &l);
 }
 
-/* Rows [first, end) of the block's units, the axis whole, of the lanes at `at`. */
+/* Scans rows [first, end) of the block's units along the whole axis: a line of lanes, from `at`
+ * on. */
 static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value first, kir_value end)
 {
     tly_build *c = k->c;
@@ -162,7 +165,7 @@ static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value f
     emit_end(c, &step);
 }
 
-/* Whether lines go past the cache: they are whole, be it that rows of parts of them adjoin. */
+/* i1: lines go past the cache. They are whole, by themselves or because rows adjoin. */
 static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
 {
     tly_build *c = k->c;
@@ -177,7 +180,7 @@ static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
     return band(c, streams, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
-/* Lanes [from, to), which are whole tiles. */
+/* Scans lanes [from, to), which fill tiles. */
 static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
@@ -199,7 +202,7 @@ void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, ki
     kir_value zero = imm(c, 0), one = imm(c, 1);
     kir_value unit = mul(c, x->line.size, x->rows.size);
     kir_value units = mul(c, x->near.size, x->far.size);
-    /* The rows of a single unit can be cut anywhere. */
+    /* If there is one unit, tiles may begin at any of its rows. */
     kir_value single = equal(c, units, is_lined(k) ? zero : one);
     x->from = udiv(c, add(c, whole, sub(c, unit, one)), unit);
     x->from = choose(c, single, zero, x->from);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of a run that are parts of the same lines of output: where dims are short, tiles write half
- * lines and less, and where strides are powers of two, a line has left the cache before its other
- * parts come. So these rows gather in scratch, and their lines go past the cache whole. f32 8-D
- * views of 8s, of a copy: reversed .16 to .20, so .25 to .37; halves along axis 7 .15, .41;
- * even-odd along axis 0 .28, .38 (Emerald Rapids). Not kept: rows of a line of all runs whose input
- * shares lines one after another, no faster.
+ * Rows of a run that share lines of output. If dims are short, tiles write parts of lines. If
+ * strides are powers of two, a line has left the cache before its other parts come. So these rows
+ * gather in scratch, and their lines go past the cache whole.
+ *
+ * f32 8-D views of 8s, of a copy, by ordinary stores and so (Emerald Rapids): reversed .16 to .20,
+ * .25 to .37; halves along axis 7 .15, .41; even-odd along axis 0 .28, .38. It was no faster to
+ * scan the rows of a line one after another in all runs that share lines of input.
  */
 #include "tiles.h"
 
@@ -16,8 +17,8 @@ static int is_across(const tly_tiles *k)
     return k->way[TLY_OUT] == TLY_ACROSS;
 }
 
-/* Lines of a row and of those that share them, which are axis steps, or lanes; all of what is
- * scanned before they are sent: of rows that lie across, all lanes. */
+/* Scratch has a line for each axis step, if lanes are neighbours in the output, or for each lane of
+ * a block. */
 int64_t tly_tiles_gather_bytes(const tly_tiles *k)
 {
     const tly_build *c = k->c;
@@ -60,7 +61,7 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_va
     };
 }
 
-/* Lines, of which the row at `out` is the last one. */
+/* Sends `count` lines whose last row is at `out`. */
 static void send(tly_tiles *k, const tly_gather *g, kir_value count, kir_value out)
 {
     tly_build *c = k->c;

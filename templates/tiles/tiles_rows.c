@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles: from the task's range to rows and ranges of lanes, in an order that finds lines and pages
- * again while they are at hand.
+ * The rows and lanes of a task of the template of tiles, in an order in which lines and pages are
+ * used again while they are in the cache.
  */
 #include "tiles.h"
 
@@ -20,8 +20,8 @@ tly_outer tly_tiles_outer(tly_build *c, kir_value d)
     return dim;
 }
 
-/* Lines of output, whole and aligned, past the cache. */
-static kir_value may_stream(tly_tiles *k)
+/* i1: the launch goes past the cache; 0: tiles have no whole lines of output. */
+static kir_value lines_may_stream(tly_tiles *k)
 {
     tly_build *c = k->c;
     if (k->way[TLY_OUT] != TLY_ACROSS || k->parts * c->lanes * c->bytes[TLY_OUT] % LINE != 0)
@@ -33,22 +33,22 @@ static kir_value lined(tly_tiles *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value where = bor(c, kir_addr(c->b, out), k->axis[TLY_OUT]);
-    return band(c, k->far, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
+    return band(c, k->may_stream, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
-/* The rows of a task, block by block: runs of the last outer dim and several of these where they
- * are short, so that only blocks are divided into indices. f32 8-D views of 8s, ns an element:
- * by rows 1.9 to 17.7, by runs .7 to 3.5 (Zen 4). */
+/* The rows of a task, block by block. A run is the rows of the last outer dim, a block one run, or
+ * several if they are short. Divisions find the indices of a block only. f32 8-D views of 8s, ns an
+ * element: row by row 1.9 to 17.7, by runs .7 to 3.5 (Zen 4). */
 typedef struct tly_blocks {
-    tly_outer run, runs; /* of rows that are crossed, the block's are in `cross` */
+    tly_outer run, runs; /* dims of a block; those of tiles across rows are in `cross` */
     tly_cross cross;
     kir_value size;            /* rows of a block */
-    kir_value left;            /* outer dims that are not in a block */
+    kir_value left;            /* number of outer dims that are not in a block */
     kir_value blocks, tile;    /* lane blocks a row, lanes of one */
     kir_value begin, end;      /* the task's lane blocks */
     kir_value row0;            /* the block's first row */
-    kir_value from, to;        /* its rows that are the task's, in part or wholly, */
-    kir_value whole, whole_to; /* and wholly */
+    kir_value from, to;        /* its rows that belong to the task, in part or wholly */
+    kir_value whole, whole_to; /* those that belong to it wholly */
 } tly_blocks;
 
 static int crosses(const tly_tiles *k)
@@ -76,7 +76,7 @@ static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
     a->size = mul(c, a->run.size, a->runs.size);
 }
 
-/* Where run `i` of the block at `at` is. */
+/* The address of run `i` of the block at `at`. */
 static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i)
 {
     tly_build *c = k->c;
@@ -114,8 +114,9 @@ static kir_value runs_left(tly_tiles *k, const tly_blocks *a)
     return choose(c, all, imm(c, 0), a->runs.size);
 }
 
-/* Lanes [low, side) of the block's rows at `at`, as far as they are the task's and not done. Of all
- * rows a range of lanes goes first, so that what their lines hold beside it is still at hand. */
+/* Scans those lanes of the block at `at` that belong to the task and that whole tiles did not take.
+ * A range of lanes of all rows comes before the next range, so that lines are used while they are
+ * in the cache. */
 static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gather, tly_row at)
 {
     tly_build *c = k->c;
@@ -137,7 +138,7 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         here.at[t] = ptradd(c, run.at[t],
                             add(c, mul(c, j.i, a->run.each[t]), mul(c, lane, k->lane[t])));
-    if (k->far)
+    if (k->may_stream)
         k->streams = lined(k, here.at[TLY_OUT]);
     lanes = sub(c, lanes, lane);
     if (gather)
@@ -149,14 +150,14 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
     emit_end(c, &s);
 }
 
-/* Rows that fill no line are scanned one by one, each by as many vectors as it has. */
+/* Tiles for single rows that fill no line: as many vectors as a row has. */
 static tly_tiles row_by_row(const tly_tiles *k)
 {
     const tly_build *c = k->c;
     tly_tiles row = *k;
     if (c->p->form == TLY_COLUMNS && c->p->lanes.lines) {
         row.parts = c->p->lanes.least / c->lanes;
-        row.far = 0;
+        row.may_stream = 0;
     }
     return row;
 }
@@ -173,7 +174,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     tly_gather gather = { 0 };
     tly_region g = { 0 };
     choose_block(k, &a, rank);
-    k->far = may_stream(k);
+    k->may_stream = lines_may_stream(k);
     kir_value block_last = udiv(c, last, a.size), offsets[TLY_TENSOR_COUNT];
     emit_for(c, &g, udiv(c, first, a.size), add(c, block_last, one), one);
     a.row0 = mul(c, g.i, a.size);
@@ -195,7 +196,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     tly_tiles row = row_by_row(k);
     scan_block(&row, &a, gathers ? &gather : NULL, at);
     emit_end(c, &g);
-    if (k->far || gathers || crosses(k))
+    if (k->may_stream || gathers || crosses(k))
         tly_fence(c, tly_streams(c));
     kir_return(c->b, zero);
 }
