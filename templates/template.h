@@ -26,28 +26,28 @@ kir_value tly_max(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
 kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
-/* x / size, of an x that is not negative and a power of two. */
+/* x / size. x is not negative, and size is a power of two. */
 kir_value tly_part(tly_build *c, kir_value x, unsigned size);
 /* i1: input and output are not one tensor. */
 kir_value tly_out_of_place(tly_build *c);
-/* `scratch` moved on, by less than a page, to where it agrees with `memory` modulo 4096, in whole
- * lines: a load waits for an earlier store whose address has the same low 12 bits, and stores past
- * the cache linger for 2 KiB. Where all that is read and written side by side agrees, what is
- * about to be read is never what was just written (rows .75 and 1.03 of a copy; columns 0.2 where
- * accumulators happened to lie a line behind the input, 1.1 else). */
+/* `scratch`, moved on by less than a page so that it is congruent to `memory` modulo 4096, in whole
+ * lines. A load waits for an earlier store whose address has the same low 12 bits, and stores past
+ * the cache stay pending for 2 KiB. If all that is read and written side by side is congruent, a
+ * load never meets a store that was just made. Rows reach 1.03 of a copy, otherwise .75; columns
+ * 1.1, and .2 if states happen to lie a line behind the input. */
 kir_value tly_congruent(tly_build *c, kir_value scratch, kir_value memory);
 enum { TLY_CONGRUENT_BYTES = 4096 }; /* more scratch for each use */
 /* p + index * bytes. */
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
-/* 1 if the launch may use non-temporal stores and far prefetch. */
+/* i1: the launch uses non-temporal stores and prefetches far ahead. */
 kir_value tly_streams(tly_build *c);
-/* 1 if lines of output that are to be stored plainly are to be fetched ahead. */
+/* i1: lines of output that are stored through the cache are fetched ahead. */
 kir_value tly_claims(tly_build *c);
-/* So many bytes ahead of the stores. f32 and f16 of narrow columns in L2, of a copy: 0 .47, .43;
+/* So many bytes ahead of the stores. f32 and f16 of few columns in L2, of a copy: 0 .47, .43;
  * 256 .79, .60; 512 .80, .66; 2048 .78, .59; 4096 .67, .43 (Emerald Rapids). */
 enum { TLY_CLAIM_AHEAD = 512 };
 
-/* Makes non-temporal stores visible, where there were any (i1). */
+/* Makes non-temporal stores visible. `streams`, an i1: there may have been some. */
 void tly_fence(tly_build *c, kir_value streams);
 
 /* Addresses of position 0 (lane 0) of a row, in each tensor. */
@@ -250,7 +250,7 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry);
 /* Two of them together make one of those. */
 kir_value tly_range_good_half(tly_build *c, kir_value x);
 
-/* ---- the watch over magnitudes (watch.c): docs/range.md ---- */
+/* ---- the check of magnitudes (range_check.c): docs/range.md ---- */
 
 /* Products fall out of the range on both sides, sums (tly_range_count 1) on one. */
 static inline int tly_watches_products(const tly_build *c)
@@ -296,14 +296,14 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth);
 
 /* ---- one vector by itself (vector.c) ---- */
 
-/* Scans of the lanes: `unit` interleaved ones (length: all lanes), or, unit 1, of each `length`
- * lanes. */
-kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length);
-/* Lanes moved up by `unit` within each `length`; the first `unit` of each are those of `first`. */
-kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
+/* Scans of the lanes: `interleave` scans whose elements take turns (length: all lanes), or, if that
+ * is 1, of each `length` lanes. */
+kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned interleave, unsigned length);
+/* Lanes moved up by `interleave` within each `length`, whose first ones are those of `first`. */
+kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned interleave,
                             unsigned length);
-/* For each lane of the vector after y: the newest lane of its class, `unit` classes. */
-kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned unit);
+/* For each lane of the vector after y: the last lane of y that belongs to the same scan. */
+kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned interleave);
 
 /* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Nothing
  * beyond them is read. */

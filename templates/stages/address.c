@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scalars and addresses: from a row's number to where its position 0 lies.
+ * Scalars, and addresses: from a row's number to the address of its position 0.
  */
 #include "../template.h"
 
@@ -116,9 +116,9 @@ void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *off
     emit_end(c, &dims);
 }
 
-/* Rows are counted through the outer dims, the last fastest. One dim or none, the common case and
- * the only one of dense rows, needs no division: the first outer strides are 0 where there is
- * none. */
+/* A row's number counts through the outer dims, the last one fastest. One dim or none needs no
+ * division, as the first outer strides are 0 if there is no dim. That is the common case, and the
+ * only one of dense rows. */
 tly_row tly_row_address(tly_build *c, kir_value row)
 {
     kir_value offsets[TLY_TENSOR_COUNT] = { 0 };

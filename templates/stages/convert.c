@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element types: how a stored element becomes an accumulator and back, one row a dtype.
- * Narrow floats are stored narrow and computed wide; a target without f16 conversion, bf16
- * everywhere, and f64 to f16 or bf16 in one rounding (an accumulator of f64) are integer code.
+ * Element types: how a stored element becomes an accumulator and back, one row a dtype. Narrow
+ * floats are stored narrow and computed wide. Integer code converts bf16 on every target, f16 on
+ * targets without a conversion, and accumulators of f64 to f16 or bf16, with one rounding.
  */
 #include "../template.h"
 
@@ -21,8 +21,8 @@ kir_type tly_storage(tally_dtype dtype, unsigned lanes)
     return KIR_TYPE(storage[dtype].kind, lanes);
 }
 
-/* f16 bits, in i32 lanes, to f32: exponents are rebased by an exact multiplication, which
- * normalises subnormals too; infinities and NaNs get the f32 exponent put in. */
+/* The bits of f16 in i32 lanes, as f32. An exact multiplication rebases exponents and normalises
+ * subnormals. Infinities and NaNs are given f32's exponent. */
 static kir_value half_to_single(tly_build *c, kir_value half)
 {
     kir_value sign = shl(c, band(c, half, like(c, half, 0x8000)), like(c, half, 16));
@@ -37,10 +37,10 @@ static kir_value half_to_single(tly_build *c, kir_value half)
     return to_kind(c, KIR_BITCAST, KIR_F32, bor(c, magnitude, sign));
 }
 
-/* How a narrow format sits in the wide one whose bits are rounded. */
+/* A narrow format, and the wide one that is rounded to it. */
 typedef struct narrow_row {
     uint8_t wide; /* kir_kind of the wide bits */
-    uint8_t drop; /* mantissa bits that go */
+    uint8_t drop; /* mantissa bits that are dropped */
     uint8_t wide_bits;
     uint64_t infinity; /* of the narrow format, without sign */
     uint64_t quiet;    /* a quiet NaN of it */
@@ -74,8 +74,8 @@ static const narrow_row double_to_bfloat = {
     0x3ae0000000000000,
 };
 
-/* Rounds to nearest even by integer code: normal results by adding half an ulp less one plus the
- * last bit kept, subnormal ones by letting a floating-point addition round. */
+/* Rounds to nearest even. Normal results: adds half a unit in the last place, less one, plus the
+ * last bit that is kept. Subnormal results: a floating-point addition rounds. */
 static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
 {
     kir_type t = type_of(c, real);
@@ -104,9 +104,9 @@ static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
     return to_kind(c, KIR_TRUNC, KIR_I16, round_bits(c, f, real));
 }
 
-/* f32 bits rounded to bf16, in the upper half of a lane: the same rounding; a bf16 has f32's
- * exponents, so subnormals and overflow come out by themselves. NaNs need no care: those that come
- * from bf16 inputs or from arithmetic have 16 low zeros, which no rounding carries out of. */
+/* f32 rounded to bf16, which is left in the upper half of a lane. bf16 has f32's exponents, so the
+ * rounding of normal results is right for subnormals and overflow, too. NaNs of bf16 inputs and of
+ * a CPU's arithmetic have 16 low zeros, so that no carry reaches their other bits. */
 static kir_value round_bfloat(tly_build *c, kir_value real)
 {
     kir_value v = to_kind(c, KIR_BITCAST, KIR_I32, real);
@@ -162,7 +162,7 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 }
 
 /* The bits of f16 or bf16 in i32 lanes, as f32. */
-static kir_value word_to_single(tly_build *c, kir_value v)
+static kir_value u32_to_single(tly_build *c, kir_value v)
 {
     if (c->p->tensor[TLY_IN].dtype == TALLY_F16 && c->t->has_f16)
         return to_kind(c, KIR_FPEXT, KIR_F32,
@@ -205,7 +205,7 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
             v = ashr(c, shl(c, v, unused), unused);
         return tly_widen_integer(c, v);
     }
-    kir_value single = word_to_single(c, v);
+    kir_value single = u32_to_single(c, v);
     return c->acc.kind == KIR_F64 ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
@@ -224,7 +224,7 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     }
     if (c->p->tensor[TLY_OUT].dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
-    /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
+    /* A GPU's own NaN may have any bits. NVIDIA's has all of them set, and would overflow. */
     kir_value nan = uno(c, x, x), quiet = constant(c, KIR_TYPE(KIR_I32, 1), 0x7fc0);
     return choose(c, nan, quiet, tly_narrow_number(c, x));
 }
@@ -243,11 +243,11 @@ kir_value tly_widen(tly_build *c, kir_value x)
     switch (c->p->tensor[TLY_IN].dtype) {
     case TALLY_F16:
         single = c->t->has_f16 ? to_kind(c, KIR_FPEXT, KIR_F32, x)
-                               : word_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32,
-                                                           to_kind(c, KIR_BITCAST, KIR_I16, x)));
+                               : u32_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32,
+                                                          to_kind(c, KIR_BITCAST, KIR_I16, x)));
         break;
     case TALLY_BF16:
-        single = word_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32, x));
+        single = u32_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32, x));
         break;
     case TALLY_F32:
         single = x;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quotients and roots a digit a trip, in integers, rounded once: for kernels with a workgroup, as
- * GPUs round theirs as they like, and of integers that they lack have none. A mantissa's bits, one
- * more to round by, and whether anything is left behind them. A hundred and fifty instructions of
- * f32: for a few results, not for elements.
+ * Quotients and square roots by integer code, one binary digit a trip of a loop, rounded once.
+ * Kernels with a workgroup need them: GPUs do not round divisions and roots alike, and some lack
+ * divisions of 64-bit integers. A trip yields a digit of the mantissa. One more digit, and whether
+ * a remainder is left, decide how to round. f32 takes 150 instructions, so this is for a few
+ * results, not for elements.
  */
 #include "elementary.h"
 
@@ -15,7 +16,7 @@ typedef struct work {
     uint64_t bias;
 } work;
 
-/* A number without its sign: 2^(exponent - bias) * mantissa / 2^mantissa, normal. */
+/* The magnitude 2^(exponent - bias) * mantissa / 2^mantissa of a number, normalised. */
 typedef struct number {
     kir_value bits, exponent, mantissa;
 } number;
@@ -48,24 +49,24 @@ static uint64_t infinity(const work *w)
     return (2 * w->bias + 1) << w->mantissa;
 }
 
-static number take_apart(const work *w, kir_value x)
+static number unpack(const work *w, kir_value x)
 {
     const tly_build *c = w->c;
     kir_value lead = integer(w, UINT64_C(1) << w->mantissa), place = integer(w, w->mantissa);
-    kir_value lift = constant(c, w->real, (w->bias + w->mantissa) << w->mantissa);
+    kir_value scale = constant(c, w->real, (w->bias + w->mantissa) << w->mantissa);
     kir_value bits = band(c, bitcast(c, w->integer, x), integer(w, sign_bit(w) - 1));
     kir_value tiny = ult(c, bits, lead);
-    kir_value lifted = mul(c, bitcast(c, w->real, bits), lift);
-    kir_value normal = choose(c, tiny, bitcast(c, w->integer, lifted), bits);
+    kir_value scaled = mul(c, bitcast(c, w->real, bits), scale);
+    kir_value normal = choose(c, tiny, bitcast(c, w->integer, scaled), bits);
     kir_value exponent = sub(c, lshr(c, normal, place), choose(c, tiny, place, integer(w, 0)));
     kir_value below = band(c, normal, integer(w, (UINT64_C(1) << w->mantissa) - 1));
     return (number){ bits, exponent, bor(c, below, lead) };
 }
 
-/* The nearest number, of two the even one, without its sign: of digits, the last of them to round
- * by, and what is left, which counts if it is not 0. An exponent of 1 is that of the least normal
- * numbers; the subnormal ones, below, lose digits first. */
-static kir_value put_together(const work *w, kir_value digits, kir_value left, kir_value exponent)
+/* Rounds to the nearest magnitude, ties to even. `digits` has one digit more than a mantissa;
+ * `left` is the remainder, which counts if it is not 0. The least normal numbers have an exponent
+ * of 1; below, results are subnormal and lose digits first. */
+static kir_value round_and_pack(const work *w, kir_value digits, kir_value left, kir_value exponent)
 {
     const tly_build *c = w->c;
     kir_value one = integer(w, 1), none = integer(w, 0);
@@ -83,8 +84,8 @@ static kir_value put_together(const work *w, kir_value digits, kir_value left, k
     return choose(c, beyond, integer(w, infinity(w)), bits);
 }
 
-/* So many trips: i counts in what the kernel's loops count in. */
-static void start_trips(const tly_build *c, tly_region *l, unsigned trips)
+/* A loop of so many trips. Its index has the type of the kernel's loops. */
+static void for_digits(const tly_build *c, tly_region *l, unsigned trips)
 {
     const kir_type counter = KIR_TYPE(kir_workgroup_of(c->b) > 0 ? KIR_I32 : KIR_I64, 1);
     emit_for(c, l, constant(c, counter, 0), constant(c, counter, trips), constant(c, counter, 1));
@@ -93,19 +94,19 @@ static void start_trips(const tly_build *c, tly_region *l, unsigned trips)
 kir_value tly_quotient_by_digits(const tly_build *c, kir_value x, kir_value y)
 {
     const work w = begin(c, x);
-    const number top = take_apart(&w, x), under = take_apart(&w, y);
+    const number top = unpack(&w, x), under = unpack(&w, y);
     kir_value one = integer(&w, 1), none = integer(&w, 0), all = integer(&w, infinity(&w));
     kir_value below = one_if(&w, ult(c, top.mantissa, under.mantissa));
     kir_value exponent = sub(c, sub(c, top.exponent, under.exponent), below);
     kir_value left = shl(c, top.mantissa, below), digits = none, divisor = under.mantissa;
     tly_region l = { .state = { &left, &digits, &divisor } };
-    start_trips(c, &l, w.mantissa + 2);
+    for_digits(c, &l, w.mantissa + 2);
     kir_value fits = ule(c, divisor, left);
     left = sub(c, left, choose(c, fits, divisor, none));
     left = shl(c, left, one);
     digits = bor(c, shl(c, digits, one), one_if(&w, fits));
     emit_end(c, &l);
-    kir_value bits = put_together(&w, digits, left, add(c, exponent, integer(&w, w.bias)));
+    kir_value bits = round_and_pack(&w, digits, left, add(c, exponent, integer(&w, w.bias)));
     kir_value zero = bor(c, equal(c, top.bits, none), equal(c, under.bits, all));
     kir_value large = bor(c, equal(c, top.bits, all), equal(c, under.bits, none));
     kir_value nan = bor(c, band(c, zero, large), uno(c, x, y));
@@ -116,20 +117,20 @@ kir_value tly_quotient_by_digits(const tly_build *c, kir_value x, kir_value y)
     return bitcast(c, w.real, bor(c, bits, signs));
 }
 
-/* Two digits of the number come down for one of the root. */
+/* Each digit of the root takes two digits of the number. */
 kir_value tly_root_by_digits(const tly_build *c, kir_value x)
 {
     const work w = begin(c, x);
-    const number of = take_apart(&w, x);
+    const number of = unpack(&w, x);
     const unsigned width = kir_kind_bits((kir_kind)w.integer.kind);
     kir_value one = integer(&w, 1), two = integer(&w, 2), none = integer(&w, 0);
-    /* bias is odd: where the exponent is even, it is not a multiple of two away. */
+    /* The bias is odd, so an even biased exponent is odd without it. */
     kir_value odd = bxor(c, band(c, of.exponent, one), one);
     kir_value exponent = sub(c, add(c, of.exponent, integer(&w, w.bias)), odd);
     kir_value field = shl(c, of.mantissa, integer(&w, width - w.mantissa - 2));
     kir_value rest = shl(c, field, odd), left = none, digits = none;
     tly_region l = { .state = { &rest, &left, &digits } };
-    start_trips(c, &l, w.mantissa + 2);
+    for_digits(c, &l, w.mantissa + 2);
     kir_value down = lshr(c, rest, integer(&w, width - 2));
     left = bor(c, shl(c, left, two), down);
     kir_value trial = bor(c, shl(c, digits, two), one);
@@ -138,7 +139,7 @@ kir_value tly_root_by_digits(const tly_build *c, kir_value x)
     left = sub(c, left, choose(c, fits, trial, none));
     digits = bor(c, shl(c, digits, one), one_if(&w, fits));
     emit_end(c, &l);
-    kir_value bits = put_together(&w, digits, left, lshr(c, exponent, one));
+    kir_value bits = round_and_pack(&w, digits, left, lshr(c, exponent, one));
     kir_value root = bitcast(c, w.real, bits);
     kir_value zero = constant(c, w.real, 0), most = constant(c, w.real, infinity(&w));
     kir_value nan = constant(c, w.real, infinity(&w) | infinity(&w) >> 1);
@@ -147,7 +148,7 @@ kir_value tly_root_by_digits(const tly_build *c, kir_value x)
     return choose(c, olt(c, x, zero), nan, root);
 }
 
-/* Digits of x come down into what is left, and those of the quotient take their places. */
+/* `digits` holds the digits of x that are not used yet, above those of the quotient so far. */
 kir_value tly_whole_by_digits(const tly_build *c, kir_value high, kir_value x, kir_value y)
 {
     const kir_type type = type_of(c, x);
@@ -155,7 +156,7 @@ kir_value tly_whole_by_digits(const tly_build *c, kir_value high, kir_value x, k
     kir_value one = constant(c, type, 1), none = constant(c, type, 0);
     kir_value digits = x, left = high != 0 ? high : none;
     tly_region l = { .state = { &digits, &left } };
-    start_trips(c, &l, width);
+    for_digits(c, &l, width);
     kir_value down = lshr(c, digits, constant(c, type, width - 1));
     left = bor(c, shl(c, left, one), down);
     kir_value fits = ule(c, y, left);

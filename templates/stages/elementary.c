@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exp and log: the argument is brought near 1 exactly, a polynomial does the rest, and what the
- * reduction cut off is added where it is smallest. The polynomials are minimax fits (Remez) to the
- * functions that stand beside them, relative to the result; docs/elementary.md
- * has the errors that were measured.
+ * exp and log. The argument is brought near 1 exactly, and a polynomial is evaluated there. What
+ * the reduction cut off is added where it is smallest. The polynomials are minimax fits (Remez) to
+ * the functions in the comments beside them, relative to the result. docs/elementary.md has the
+ * errors.
  */
 #include "elementary.h"
 
@@ -14,22 +14,22 @@ typedef struct polynomial {
     uint64_t of[MOST_TERMS]; /* bits, constant term first */
 } polynomial;
 
-/* What the functions must know of a format; bits of constants. */
+/* What the functions must know of a format. Constants are bits. */
 typedef struct format {
     uint8_t real, integer; /* kir_kind */
     unsigned mantissa;     /* bits, without the leading one */
     uint64_t bias, one, two, half, infinity, minus_infinity, nan, least_normal;
-    uint64_t magic;  /* 1.5 * 2^mantissa: what is added to it is rounded to an integer */
-    uint64_t lifted; /* 2^mantissa: an integer or'ed to it is added; and times it what is
+    uint64_t magic;           /* 1.5 * 2^mantissa: a number added to it is rounded to an integer */
+    uint64_t two_to_mantissa; /* 2^mantissa: an integer or'ed to it is added; and times it what is
                                   subnormal is normal */
     uint64_t log2e;
     uint64_t ln2_high, ln2_low; /* products of an exponent and the high part are exact */
     uint64_t exp_low, exp_high; /* below: 0; above: infinity */
     uint64_t exp_normal;        /* below: no normal number */
     uint64_t root_half;         /* mantissas are brought to [root_half, 2 root_half) */
-    uint64_t lift, lift_tiny;   /* lifted + bias; + mantissa, too */
-    polynomial exp;             /* of r: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
-    polynomial exp2;            /* of r: (2^r - 1) / r for |r| <= 1 / 2 */
+    uint64_t exponent_zero, exponent_zero_tiny; /* two_to_mantissa + bias; + mantissa, too */
+    polynomial exp;                             /* of r: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
+    polynomial exp2;                            /* of r: (2^r - 1) / r for |r| <= 1 / 2 */
 } format;
 
 static const format formats[] = {
@@ -45,7 +45,7 @@ static const format formats[] = {
       .nan = 0x7fc00000,
       .least_normal = 0x00800000,
       .magic = 0x4b400000,
-      .lifted = 0x4b000000,
+      .two_to_mantissa = 0x4b000000,
       .log2e = 0x3fb8aa3b,
       .ln2_high = 0x3f318000,
       .ln2_low = 0xb95e8083,
@@ -53,8 +53,8 @@ static const format formats[] = {
       .exp_normal = 0xc2ae0000, /* -87 */
       .exp_high = 0x42b20000,   /* 89 */
       .root_half = 0x3f3504f3,
-      .lift = 0x4b00007f,
-      .lift_tiny = 0x4b000096,
+      .exponent_zero = 0x4b00007f,
+      .exponent_zero_tiny = 0x4b000096,
       .exp = { 5, { 0x3efffffe, 0x3e2aaa49, 0x3d2aac79, 0x3c091cf9, 0x3ab51211 } },
       .exp2 = { 6, { 0x3f317219, 0x3e75fdf1, 0x3d635739, 0x3c1d9386, 0x3aafb97c, 0x3923862c } } },
     { .real = KIR_F64,
@@ -69,7 +69,7 @@ static const format formats[] = {
       .nan = 0x7ff8000000000000,
       .least_normal = 0x0010000000000000,
       .magic = 0x4338000000000000,
-      .lifted = 0x4330000000000000,
+      .two_to_mantissa = 0x4330000000000000,
       .log2e = 0x3ff71547652b82fe,
       .ln2_high = 0x3fe62e42fefa3000,
       .ln2_low = 0x3d53de6af278ece6,
@@ -77,8 +77,8 @@ static const format formats[] = {
       .exp_normal = 0xc086200000000000, /* -708 */
       .exp_high = 0x4086300000000000,   /* 710 */
       .root_half = 0x3fe6a09e667f3bcd,
-      .lift = 0x43300000000003ff,
-      .lift_tiny = 0x4330000000000433,
+      .exponent_zero = 0x43300000000003ff,
+      .exponent_zero_tiny = 0x4330000000000433,
       .exp = { 10,
                { 0x3fe000000000000a, 0x3fc55555555554fa, 0x3fa555555555086e, 0x3f81111111127c31,
                  0x3f56c16c1842d971, 0x3f2a01a012a446b7, 0x3efa0199a023ba06, 0x3ec71df256db9de9,
@@ -151,7 +151,8 @@ static kir_value evaluate(const work *w, const polynomial *p, kir_value x)
 
 /* ---- exp ---- */
 
-/* y * 2^n in two steps, as 2^n may be no number where the result is one; `biased` is n + 2 bias. */
+/* y * 2^n in two steps, as 2^n may overflow although the result does not. `biased` is n + 2
+ * bias. */
 static kir_value scaled(const work *w, kir_value y, kir_value biased)
 {
     const tly_build *c = w->c;
@@ -161,8 +162,8 @@ static kir_value scaled(const work *w, kir_value y, kir_value biased)
     return mul(c, y, as_real(w, shl(c, second, place)));
 }
 
-/* e^x = 2^n e^r, n = x / ln 2 rounded. What is far below is no product that underflows, which
- * costs 140 cycles on some CPUs. */
+/* e^x = 2^n e^r, n = x / ln 2 rounded. Arguments far below become 0 by a choice, as a product that
+ * underflows costs 140 cycles on some CPUs. */
 kir_value tly_exp(const tly_build *c, kir_value x)
 {
     const work w = begin(c, x);
@@ -185,8 +186,8 @@ static kir_value pair_at(const work *w, const polynomial *p, unsigned k, kir_val
     return add(w->c, mul(w->c, x, real(w, p->of[k + 1])), real(w, p->of[k]));
 }
 
-/* Horner's scheme of pairs, in the square: half as many steps that wait for each other, for one
- * more multiplication. */
+/* Horner's scheme in the square of x, with pairs of terms: half as long a chain for one more
+ * multiplication. */
 static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *x, kir_value *y,
                            unsigned n)
 {
@@ -206,7 +207,7 @@ static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *
     }
 }
 
-/* 2^(x / ln 2), with x / ln 2 rounded, and nothing below what is normal. */
+/* 2^(x / ln 2), with x / ln 2 rounded. No result is below the least normal number. */
 void tly_exps_below(const tly_build *c, kir_value *x, unsigned n)
 {
     const work w = begin(c, x[0]);
@@ -239,7 +240,7 @@ kir_value tly_exp_below(const tly_build *c, kir_value x)
 
 /* ---- log ---- */
 
-/* log(1 + f), and e ln 2 of what the high part is added to last. */
+/* log(1 + f) + e ln 2. The high part of ln 2 is added last. */
 static kir_value log_of_single(const work *w, kir_value f, kir_value e)
 {
     const tly_build *c = w->c;
@@ -250,8 +251,8 @@ static kir_value log_of_single(const work *w, kir_value f, kir_value e)
     return add(c, add(c, f, rest), mul(c, e, real(w, w->f->ln2_high)));
 }
 
-/* By s = f / (2 + f), whose quotient is Newton's: two steps from 2^-13; its error counts by a
- * thirtieth. */
+/* By s = f / (2 + f). Two of Newton's steps, from within 2^-13, give the quotient. A thirtieth of
+ * its error reaches the result. */
 static kir_value log_of_double(const work *w, kir_value f, kir_value e)
 {
     const tly_build *c = w->c;
@@ -275,14 +276,15 @@ kir_value tly_log_of_product(const tly_build *c, kir_value x, kir_value more)
     const format *f = w.f;
     kir_value zero = real(&w, 0), infinity = real(&w, f->infinity);
     kir_value tiny = olt(c, x, real(&w, f->least_normal));
-    kir_value normal = choose(c, tiny, mul(c, x, real(&w, f->lifted)), x);
+    kir_value normal = choose(c, tiny, mul(c, x, real(&w, f->two_to_mantissa)), x);
     kir_value bits = add(c, as_integer(&w, normal), integer(&w, f->one - f->root_half));
     kir_value mask = integer(&w, (UINT64_C(1) << f->mantissa) - 1);
     kir_value m = add(c, band(c, bits, mask), integer(&w, f->root_half));
     kir_value exponent = lshr(c, bits, integer(&w, f->mantissa));
-    kir_value lifted = as_real(&w, bor(c, exponent, integer(&w, f->lifted)));
-    kir_value lift = choose(c, tiny, real(&w, f->lift_tiny), real(&w, f->lift));
-    kir_value e = sub(c, lifted, lift);
+    kir_value biased = as_real(&w, bor(c, exponent, integer(&w, f->two_to_mantissa)));
+    kir_value zero_at = choose(c, tiny, real(&w, f->exponent_zero_tiny),
+                               real(&w, f->exponent_zero));
+    kir_value e = sub(c, biased, zero_at);
     if (more != 0)
         e = add(c, e, more);
     kir_value less_one = sub(c, as_real(&w, m), real(&w, f->one));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise stages; see elementwise.h. Sums of integers of which a function is taken are of 64
- * bits, and the function is f64's.
+ * Element-wise stages (elementwise.h). Sums of integers have 64 bits if a function is taken of
+ * them, and the function is that of f64.
  */
 #include "elementwise.h"
 
@@ -50,13 +50,13 @@ static kir_value root(tly_build *c, kir_value x)
     return tly_root(c, x);
 }
 
-/* Elements that make one of the output. */
+/* The number of elements that are reduced to an output. */
 static kir_value count(tly_build *c)
 {
     return c->count ? c->count : mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
 }
 
-/* x / n, lane by lane, as vectors of integers are not divided anywhere. */
+/* x / n, lane by lane, as no target divides vectors of integers. */
 static kir_value divided(tly_build *c, kir_value x, kir_value n)
 {
     unsigned lanes = type_of(c, x).lanes;
@@ -70,8 +70,8 @@ static kir_value divided(tly_build *c, kir_value x, kir_value n)
     return y;
 }
 
-/* By an n of up to 2^32, below which the upper digits are: 32 digits of the quotient come of each
- * division, and what the first leaves is below n. */
+/* Divides by an n of up to 2^32; `upper` is below n. Each of two divisions gives 32 digits of the
+ * quotient, as the remainder of the first one is below n. */
 static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, kir_value n)
 {
     kir_value by = like(c, lower, 32), all = kir_splat(c->b, n, type_of(c, lower).lanes);
@@ -82,7 +82,7 @@ static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, k
     return bor(c, shl(c, high, by), low);
 }
 
-/* Digit by digit where n may be more. `few`: it is not. */
+/* Goes digit by digit if n is larger. `few`: it never is. */
 static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, kir_value n,
                                 int few)
 {
@@ -98,7 +98,7 @@ static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, 
     return q;
 }
 
-/* A sum of magnitudes that need not fit into 64 bits. */
+/* A sum of more than 64 bits, rounded towards zero. */
 static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, kir_value n, int few)
 {
     kir_value zero = like(c, lower, 0), below = less(c, upper, zero);
@@ -114,7 +114,7 @@ static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, k
     return tly_has_sign(c) ? choose(c, below, sub(c, zero, q), q) : q;
 }
 
-/* Towards zero; the quotient of magnitudes, whose sign is put back. */
+/* Rounds towards zero: divides the magnitude, and gives the quotient x's sign. */
 static kir_value divided_signed(tly_build *c, kir_value x, kir_value n)
 {
     kir_value zero = like(c, x, 0), below = less(c, x, zero);
@@ -124,7 +124,7 @@ static kir_value divided_signed(tly_build *c, kir_value x, kir_value n)
     return choose(c, below, sub(c, zero, q), q);
 }
 
-/* Of nothing 0. `few`: the sum is of up to 2^32 elements. */
+/* The mean of no elements is 0. `few`: the sum is of up to 2^32 elements. */
 static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
 {
     kir_value n = tly_max(c, count(c), imm(c, 1));
@@ -182,7 +182,7 @@ static kir_value scale(tly_build *c, kir_value x)
     return mean(c, part(c, x, 0), part(c, x, 1), 1);
 }
 
-/* No mean is above the largest element, but that of a sum that was rounded up may be. */
+/* A mean of finite elements is finite, but a sum that was rounded up may make it infinite. */
 static kir_value scale_times(tly_build *c, kir_value x, kir_value unit)
 {
     kir_value q = scale(c, x), y = mul(c, q, unit);
@@ -206,7 +206,7 @@ static kir_value logarithm_times(tly_build *c, kir_value x, kir_value unit)
     return tly_log_of_product(c, x, choose(c, is_one, like(c, unit, 0), more));
 }
 
-/* Squares are in multiples of unit^2. */
+/* The sum is one of squares, in multiples of unit^2. */
 static kir_value root_times(tly_build *c, kir_value x, kir_value unit)
 {
     return mul(c, root(c, x), unit);

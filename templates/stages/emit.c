@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops and branches whose state are the template's variables (emit.h).
+ * Loops and branches whose state are variables of the template (emit.h).
  */
 #include "../template.h"
 

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The range guard of tiles on GPUs (on CPUs: watch.c): a scan that combines in another order than
- * the plain loop may leave the floating-point range where the loop's does not. The guard watches
- * the local results y and says whether all partial results were as good as the loop's
- * (docs/range.md).
+ * The range check of tiles on GPUs; that of CPUs is in range_check.c. A scan that combines in
+ * another order than the serial one may leave the floating-point range although the serial one does
+ * not. The check looks at the local results y. It tells whether all partial results were as good as
+ * those of the serial order (docs/range.md):
  *
- *   product: every window ending at i is P[i] / P[i - w], so if all local results lie in
- *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range
- *   sum:     an overflow stays inf or NaN until the block's end, so a bounded y suffices
+ *   product  Every window that ends at i is P[i] / P[i - w]. So if all local results lie in
+ *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range.
+ *   sum      An overflow stays inf or NaN until the block's end. So a bounded y suffices.
  *
- * Magnitudes are compared as integer bits. f64 is watched by the upper 32 bits, because 64-bit
+ * Magnitudes are compared as integer bits. Of f64 the upper 32 bits are compared, because 64-bit
  * minima are many instructions below AVX-512.
  */
 #include "../template.h"
 
 typedef struct limits {
-    uint64_t sign_off;       /* mask of a lane: everything but the sign (f64: upper word only) */
-    uint64_t one;            /* bits of 1.0 */
-    uint64_t low, high;      /* local products */
-    uint64_t sum_high;       /* local sums, and the carry */
+    uint64_t sign_off;  /* mask of a lane: all bits but the sign (f64: of the upper u32 alone) */
+    uint64_t one;       /* bits of 1.0 */
+    uint64_t low, high; /* local products */
+    uint64_t sum_high;  /* local sums, and the carry */
     uint64_t normal, finite; /* carry times local: smallest, largest, an exponent of slack each */
     uint64_t infinity;
 } limits;
 
-/* Bits of an f32; of an f64's upper word. */
+/* Bits of an f32; of an f64's upper u32. */
 static const limits limits_f32 = {
     0x7fffffff,         0x3f800000, (127u - 60) << 23, (127u + 60) << 23,
     (127u + 125) << 23, 0x01000000, 0x7f000000,        0x7f800000,
@@ -43,7 +43,7 @@ unsigned tly_range_count(const tly_build *c)
     return tly_range_sides(c->p);
 }
 
-static unsigned watch_lanes(const tly_build *c)
+static unsigned u32_lanes(const tly_build *c)
 {
     return c->lanes * c->acc_bytes / 4;
 }
@@ -51,7 +51,7 @@ static unsigned watch_lanes(const tly_build *c)
 /* v[0] is the highest, v[1] the lowest. */
 void tly_range_begin(tly_build *c, kir_value *v)
 {
-    kir_type t = KIR_TYPE(KIR_I32, watch_lanes(c));
+    kir_type t = KIR_TYPE(KIR_I32, u32_lanes(c));
     if (tly_range_count(c) > 0)
         v[0] = constant(c, t, 0);
     if (tly_range_count(c) > 1)
@@ -68,7 +68,7 @@ static kir_value magnitude(tly_build *c, kir_value y)
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), v);
 }
 
-/* Of a single state. */
+/* The magnitude of a scalar. */
 static kir_value scalar_magnitude(tly_build *c, kir_value y)
 {
     kir_value m = magnitude(c, y);
@@ -85,7 +85,7 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
         v[1] = umin(c, v[1], m);
 }
 
-/* Of single states. Bits stand for logarithms; a sum is at most twice the larger of two. */
+/* Bits of floats stand for logarithms. A sum is at most twice the larger of two numbers. */
 void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
 {
     int products = tly_watches_products(c);
@@ -98,21 +98,21 @@ void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_va
     }
 }
 
-/* Halves of one width throughout: odd widths are dear to compile. f64: the lower words are 0, so
- * that only upper words may meet; they are the odd lanes. */
+/* Shuffles keep the width, as narrow ones take long to compile. Of f64, odd lanes are upper u32s;
+ * lower ones are 0 and never meet them. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
 {
-    unsigned lanes = watch_lanes(c), word = c->acc.kind == KIR_F64 ? 2 : 1;
+    unsigned lanes = u32_lanes(c), u32s = c->acc.kind == KIR_F64 ? 2 : 1;
     uint8_t index[64];
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         kir_value x = v[k];
-        for (unsigned half = lanes / 2; half >= word; half /= 2) {
+        for (unsigned half = lanes / 2; half >= u32s; half /= 2) {
             for (unsigned i = 0; i < lanes; i++)
                 index[i] = (uint8_t)(i ^ half);
             kir_value other = kir_shuffle(c->b, x, x, index, lanes);
             x = bin(c, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
         }
-        scalars[k] = kir_extract(c->b, x, word - 1);
+        scalars[k] = kir_extract(c->b, x, u32s - 1);
     }
 }
 
@@ -151,8 +151,8 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
     return bor(c, band(c, local, within), zero);
 }
 
-/* As far from 1 as a product may be, or `part` of that; sums: up to so large, or half. Zero, too,
- * and of sums what is infinite or NaN. */
+/* i1: x lies in the range of local results, or, `part` 2, in half of it. Zero does, too, and of
+ * sums infinity and NaN. */
 static kir_value within(tly_build *c, kir_value x, unsigned part)
 {
     const limits *l = of(c);
@@ -170,8 +170,8 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
                zero);
 }
 
-/* Carries after which every tile that is good by itself stays good: products of one within 2^60 of
- * 1 (f64: 2^500) and local results as near are normal; what a zero carry leaves is zero. */
+/* A product of a carry and a local result, both within 2^60 of 1 (f64: 2^500), is normal. After a
+ * zero carry all results are zero. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry)
 {
     return within(c, carry, 1);

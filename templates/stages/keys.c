@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys: integers that order as the elements do, for operators that compare. An element becomes a
- * key when it is loaded and an element again, the very same, when it is stored; in between there
- * are integers alone, whose minimum is one instruction where that of IEEE 754, which minds NaN and
- * the sign of zero, takes five. Nothing can leave a range, so nothing is watched.
+ * Keys of operators that compare: integers that order as the elements do. An element becomes a key
+ * when it is loaded. When it is stored, it becomes an element again, with the same bits. The
+ * minimum of integers is one instruction. That of IEEE 754 takes five, because of NaN and of the
+ * sign of zero. No result can leave a range, so nothing is checked.
  *
- * Of integers the key is the number, in 32 bits at least. The bits of a float, as a signed number,
- * order like its value once those below the sign are inverted where it is set: then -0 is below +0,
- * NaNs with a sign below -inf, and those without one above inf. A subtraction that wraps around
- * brings the former up to the latter, or these down to those, so that all NaNs lie at the end where
- * they win, or, ignored, at the other, where they lose to everything. Of 16 bits the float is the
- * upper half of its key.
+ * The key of an integer is the integer, in at least 32 bits. The bits of a float order like its
+ * value, as a signed integer, if the bits below a set sign are inverted. -0 is then below +0, NaNs
+ * with a sign are below -inf, and NaNs without one above inf. A subtraction that wraps around
+ * brings all NaNs to one end: where they win, or, if they are ignored, where they lose. A float of
+ * 16 bits is the upper half of its key.
  *
- * A reduction shows one key alone, or where it came from. So its keys need no way back of NaNs,
- * which are all one, and where an index is wanted, nor of zeros. Of f32 and f64 several elements
- * become one key: the largest or smallest is found as a float, by x86's one instruction, which
- * minds neither NaN nor the sign of zero; those are asked for apart, of all elements at half an
- * instruction each.
+ * A reduction shows one key, or its index. Its NaNs are all one key, and if it shows an index, so
+ * are both zeros. Of f32 and f64, several elements become one key: their largest or smallest is
+ * found as a float, by x86's one instruction, which ignores NaN and the sign of zero. Comparisons
+ * find these, at half an instruction an element.
  */
 #include "../template.h"
 
@@ -36,8 +34,8 @@ static uint64_t magnitude(const tly_build *c)
     return UINT64_MAX >> (65 - key_bits(c));
 }
 
-/* How far the bits of a float are moved up in its key. */
-static unsigned moved(const tly_build *c)
+/* How far a float's bits are shifted up in its key. */
+static unsigned key_shift(const tly_build *c)
 {
     return key_bits(c) - 8 * c->bytes[TLY_IN];
 }
@@ -47,16 +45,16 @@ static int takes_most(const tly_build *c)
     return tly_operator_of(c->p)->neutral[0] == TLY_LEAST;
 }
 
-/* What tly_turn() makes of an element that is known. */
+/* The result of tly_turn() for a constant element. */
 static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 {
-    uint64_t bits = element << moved(c);
+    uint64_t bits = element << key_shift(c);
     return bits > magnitude(c) ? bits ^ magnitude(c) : bits;
 }
 
-/* What is subtracted, so that -inf becomes the lowest key and all NaNs lie at the upper end, or
- * inf the highest and they lie at the lower one. */
-static uint64_t moved_by(const tly_build *c)
+/* The number that is subtracted. Either -inf becomes the lowest key and all NaNs lie at the upper
+ * end, or inf becomes the highest key and they lie at the lower end. */
+static uint64_t key_offset(const tly_build *c)
 {
     int nans_up = takes_most(c) != c->p->nan_ignore;
     uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST,
@@ -69,7 +67,7 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
     uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1)
                                                             << (8 * c->bytes[TLY_IN] - 1);
     if (is_float(c))
-        return (ordered_bits(c, element) - moved_by(c)) & all;
+        return (ordered_bits(c, element) - key_offset(c)) & all;
     if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED)
         element = (element ^ sign) - sign;
     return element & all;
@@ -87,29 +85,29 @@ kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below)
 /* Floats: `bits` in the upper bits of a key. */
 static kir_value order(tly_build *c, kir_value bits)
 {
-    return sub(c, tly_turn(c, bits, magnitude(c)), like(c, bits, moved_by(c)));
+    return sub(c, tly_turn(c, bits, magnitude(c)), like(c, bits, key_offset(c)));
 }
 
 static kir_value restore(tly_build *c, kir_value key)
 {
-    key = add(c, key, like(c, key, moved_by(c)));
+    key = add(c, key, like(c, key, key_offset(c)));
     return tly_turn(c, key, magnitude(c));
 }
 
-kir_value tly_word_to_key(tly_build *c, kir_value word)
+kir_value tly_word_to_key(tly_build *c, kir_value u32)
 {
-    kir_value unused = like(c, word, moved(c));
+    kir_value unused = like(c, u32, key_shift(c));
     if (is_float(c))
-        return order(c, shl(c, word, unused));
+        return order(c, shl(c, u32, unused));
     if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
-        return word;
-    return ashr(c, shl(c, word, unused), unused);
+        return u32;
+    return ashr(c, shl(c, u32, unused), unused);
 }
 
 kir_value tly_key_to_word(tly_build *c, kir_value key)
 {
     if (is_float(c))
-        return lshr(c, restore(c, key), like(c, key, moved(c)));
+        return lshr(c, restore(c, key), like(c, key, key_shift(c)));
     return band(c, key, like(c, key, UINT64_MAX >> (64 - 8 * c->bytes[TLY_IN])));
 }
 
@@ -130,14 +128,14 @@ kir_value tly_to_key(tly_build *c, kir_value storage)
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
-    return order(c, moved(c) > 0 ? shl(c, v, like(c, v, moved(c))) : v);
+    return order(c, key_shift(c) > 0 ? shl(c, v, like(c, v, key_shift(c))) : v);
 }
 
 kir_value tly_from_key(tly_build *c, kir_value key)
 {
     kir_value v = is_float(c) ? restore(c, key) : key;
-    if (is_float(c) && moved(c) > 0)
-        v = lshr(c, v, like(c, v, moved(c)));
+    if (is_float(c) && key_shift(c) > 0)
+        v = lshr(c, v, like(c, v, key_shift(c)));
     v = converted(c, KIR_TRUNC, integer_of(c->bytes[TLY_IN]), v);
     return converted(c, KIR_BITCAST,
                      (kir_kind)tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1).kind, v);
@@ -145,9 +143,9 @@ kir_value tly_from_key(tly_build *c, kir_value key)
 
 /* ---- of reductions ---- */
 
-/* Keys that nobody turns back: zeros are equal, and all NaNs one key beyond infinity, where they
- * come to lie by a subtraction as above. Seven operations with AVX2, where picking zeros and NaNs
- * takes twelve. */
+/* Keys that do not become elements again: both zeros have one key, and all NaNs have one beyond
+ * infinity, by the subtraction above. With AVX2 that takes seven operations; choosing zeros and
+ * NaNs takes twelve. */
 static kir_value key_of_index(tly_build *c, kir_value bits)
 {
     const int nans_up = takes_most(c) != c->p->nan_ignore;
@@ -170,7 +168,7 @@ int tly_keys_wait(const tly_build *c)
     return tly_operator_of(c->p)->compares && wide && !c->p->nan_ignore;
 }
 
-/* The nearer to one end, which x is not if one is NaN; one instruction of x86. */
+/* The larger or smaller, whichever wins; y if one of them is NaN. One instruction of x86. */
 static kir_value nearer(tly_build *c, kir_value x, kir_value y)
 {
     kir_value less = takes_most(c) ? olt(c, y, x) : olt(c, x, y);
@@ -182,7 +180,8 @@ static kir_value bits_of(tly_build *c, kir_value x)
     return to_kind(c, KIR_BITCAST, (kir_kind)c->acc.kind, x);
 }
 
-/* The sign of the largest number is set where that of all is, of the smallest that of one. */
+/* Chooses between zeros: the largest has a sign if all elements have one, the smallest if any
+ * has. */
 static kir_value with_sign(tly_build *c, kir_value best, const kir_value *x, unsigned n)
 {
     kir_value size = bits_of(c, best), sign[TLY_REDUCE_MOST_STEPS] = { size };
@@ -203,7 +202,7 @@ tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             best[i] = nearer(c, best[i], best[i + (k + 1) / 2]);
-    for (unsigned i = 0; i < n; i += 2) { /* one comparison looks at two */
+    for (unsigned i = 0; i < n; i += 2) { /* one comparison finds the NaNs of two elements */
         kir_value two = tly_not(c, uno(c, x[i], x[i + 1 < n ? i + 1 : i]));
         numbers = i > 0 ? band(c, numbers, two) : two;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lane movements as shuffles. Index patterns are chosen so that each becomes one instruction, or
- * the fewest, of every vector set: shifts across two vectors are valignd, palignr or ext;
- * transposes go by unpack, shuffle within 128 bits, then moves of 128-bit parts.
+ * Lane movements as shuffles. Their index patterns become one instruction, or the fewest, of every
+ * vector set. Shifts across two vectors are valignd, palignr or ext. Transposes are unpacks,
+ * shuffles within 128 bits, and moves of 128-bit parts.
  */
 #include "../template.h"
 
@@ -22,7 +22,7 @@ kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift)
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(n - shift + i);
     kir_type t = type_of(c, cur), bits = KIR_TYPE(KIR_I32, n);
-    enum { WHOLE = 16 }; /* f32 in 512 bits, of which the lowering makes valignd itself */
+    enum { WHOLE = 16 }; /* f32 in 512 bits: the lowering makes valignd of it by itself */
     if (t.kind != KIR_F32 || kir_parts(c->b, cur) > 1 || n == WHOLE)
         return kir_shuffle(c->b, prev, cur, index, n);
     return bitcast(c, t,
@@ -52,8 +52,9 @@ kir_value tly_join(tly_build *c, kir_value low, kir_value high)
     return kir_shuffle(c->b, low, high, index, n);
 }
 
-/* One exchange of a transpose: pairs (r[i], r[i + apart]) with `group` lanes moved as one, within
- * blocks of `within` lanes: low halves of both, then high halves of both. */
+/* One exchange of a transpose, between r[i] and r[i + apart]. In blocks of `within` lanes, groups
+ * of `group` lanes of both take turns: those of the low halves go to r[i], those of the high halves
+ * to the other. */
 static void exchange(tly_build *c, kir_value *r, unsigned n, unsigned apart, unsigned group,
                      unsigned within)
 {

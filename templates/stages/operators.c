@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the problem's operator (codegen/plan/operator.h) does, as kernel IR.
+ * What the problem's operator (codegen/plan/operator.h) does, as kernel IR; and places and states
+ * in memory.
  */
 #include "../template.h"
 #include "elementwise.h"
@@ -17,8 +18,8 @@ static const tly_operator_code *code_of(const tly_build *c)
     return tly_operator_code_of(c->p);
 }
 
-/* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */
-static int waits(const tly_build *c, kir_value x)
+/* Whether x is still a float (tly_keys_wait). Templates for GPUs make keys when they load. */
+static int lacks_key(const tly_build *c, kir_value x)
 {
     return row_of(c)->compares && kir_is_float(type_of(c, x));
 }
@@ -63,7 +64,7 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
-    if (waits(c, x))
+    if (lacks_key(c, x))
         x = tly_extreme_of(c, &x, 1).key;
     x = tly_through(c, c->p->before, x);
     return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
@@ -90,8 +91,8 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
 }
 
-/* The index of that of n elements, in the order of their positions, which is like y and, of
- * several, wanted. */
+/* The index of the first or last of n elements, as the problem says, that compares with y by
+ * `like`. The elements are in the order of their positions. */
 static kir_value which(tly_build *c, const kir_value *x, const kir_value *index, unsigned n,
                        kir_pred like, kir_value y)
 {
@@ -103,7 +104,7 @@ static kir_value which(tly_build *c, const kir_value *x, const kir_value *index,
     return at;
 }
 
-/* The same of floats, whose NaNs are looked for where there are any. */
+/* The same of floats. NaNs are searched for only if there are any. */
 static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
     tly_extreme best = tly_extreme_of(c, x, n);
@@ -116,12 +117,12 @@ static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value
     return pair(c, best.key, at);
 }
 
-/* The one of n elements that decides: its value first, then which of them have it. Three
- * operations an element; states that are combined take six. */
+/* The winner of n elements: the value is found first, then the index of an element that has it.
+ * That takes three operations an element; combining states takes six. */
 static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
     kir_value v[TLY_REDUCE_MOST_STEPS];
-    if (waits(c, x[0]))
+    if (lacks_key(c, x[0]))
         return decides_float(c, x, index, n);
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
@@ -139,7 +140,7 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_
         return o->take(c, state, x, n);
     if (row_of(c)->searches)
         return tly_combine(c, state, decides(c, x, index, n));
-    if (waits(c, x[0]))
+    if (lacks_key(c, x[0]))
         return tly_combine(c, state, tly_extreme_of(c, x, n).key);
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++) {
@@ -181,7 +182,7 @@ kir_value tly_neutral(tly_build *c, kir_type type)
     return known(c, row_of(c)->neutral, type.lanes);
 }
 
-/* The identity of comparisons is an element, where the neutral state need be none. */
+/* The identity of comparisons is an element's key; the neutral state need not be one. */
 static kir_value identity(tly_build *c, unsigned lanes)
 {
     const tly_operator *o = row_of(c);

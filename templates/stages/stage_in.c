@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input side: vectors of accumulators from input of a step of 1, -1, 2 or 0, read where it
- * lies; and staging, for what cannot be read so: consecutive accumulators in scratch, padded with
- * neutral values, whatever the step, dtype and direction. One in-register scan does for all.
+ * The input side of templates. An input whose step is 1, -1, 2 or 0 is loaded in vectors from where
+ * it lies. Any other is staged: its elements become consecutive accumulators in scratch, padded
+ * with neutral values. So one scan in registers serves every step, dtype and direction.
  */
 #include "../template.h"
 
@@ -11,9 +11,9 @@ int tly_loads_vectors(const tly_build *c)
     return c->p->tensor[TLY_IN].step >= -1 && c->p->tensor[TLY_IN].step <= 2;
 }
 
-/* Every second element: of each 128 bits the first half comes from a load of the first lanes, the
- * second from one that ends with the last position, which is one shuffle; another puts the halves
- * in order. */
+/* Every second element. In each 128 bits, a shuffle takes the first half from a load of the first
+ * lanes, and the second half from a load that ends with the last position. tly_order puts the
+ * halves in order, by a second shuffle. */
 static kir_value load_every_second(tly_build *c, kir_value p)
 {
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
@@ -63,7 +63,7 @@ kir_value tly_load_vector(tly_build *c, kir_value p)
 
 void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)
 {
-    kir_value full = imm(c, 0); /* elements that whole vectors bring */
+    kir_value full = imm(c, 0); /* elements that whole vectors load */
     if (tly_loads_vectors(c)) {
         tly_region vectors = { 0 };
         full = tly_round_down(c, count, c->lanes);

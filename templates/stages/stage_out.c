@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output side of templates that scan along rows. Where results cannot go to their place at
- * once (in place, before the guard has judged; past the cache, where lines of output are cut
- * elsewhere than the scan's steps), they gather, narrowed, in a scratch buffer laid out as the
- * output is, and leave it in whole 64-byte lines: the buffer keeps the place of each element in
- * its line, and what does not fill a line waits for the next block. Lines go past the cache or
- * plainly; measured on Zen 3, 256 MiB: non-temporal lines 0.98 of a copy, plain stores 0.65.
+ * The output side of templates that scan along rows. Some results cannot be stored at once: in
+ * place, before they have been checked; or past the cache, if lines of output do not end where the
+ * scan's steps do. They gather, narrowed, in a buffer in scratch, and leave it in whole 64-byte
+ * lines. In the buffer each element has the place in its line that it has in the output. Elements
+ * that fill no line wait for the next block. Zen 3, 256 MiB: lines past the cache .98 of a copy,
+ * ordinary stores .65.
  */
 #include "../template.h"
 
@@ -94,7 +94,7 @@ void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value 
     s->pending = add(c, s->pending, left);
 }
 
-/* A line, in whole vectors; all of it is read before anything is written. */
+/* Copies a line in whole vectors. All of it is read before anything is written. */
 static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align, unsigned flags)
 {
     unsigned wide = (unsigned)c->t->vector_bytes;
@@ -111,21 +111,21 @@ void tly_send_line(tly_build *c, kir_value to, kir_value from)
     copy_line(c, to, from, (unsigned)c->t->vector_bytes, KIR_STREAM);
 }
 
-/* Lines [first, end) of the buffer, in one of the two ways. */
+/* Stores lines [first, end) of the buffer, past the cache if `flags` is KIR_STREAM. */
 static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value end,
                         unsigned align, unsigned flags)
 {
     tly_region l = { 0 };
     emit_for(c, &l, first, end, imm(c, 1));
     kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
-    if (backwards(c)) /* of element 0 of the line; the lowest is its last */
+    if (backwards(c)) /* element 0 of a line is its highest */
         at = add(c, at, imm(c, (int64_t)c->bytes[TLY_OUT] - LINE_BYTES));
     copy_line(c, ptradd(c, s->to, at), ptradd(c, s->buffer, at), align, flags);
     emit_end(c, &l);
 }
 
-/* Element by element go, of an output of any step, all; else what lies before the first line that
- * is wholly ours and, at the end, behind the last. */
+/* An output of any step is stored element by element. Otherwise, so are the elements before the
+ * first line that is wholly ours and, at the end, those behind the last one. */
 static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
 {
     int64_t line = tly_line(c), low = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - LINE_BYTES : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scan of one vector by itself, for scans that lie side by side in it: `unit` interleaved ones,
- * or rows of `length` lanes one after another. What comes before the vector joins in one more
- * operation, y = before + scan, so that the chain from vector to vector is one operation long.
+ * The scan of one vector by itself. Several scans lie in it: `interleave` scans whose elements take
+ * turns, or rows of `length` lanes. The results of earlier vectors join in one more operation,
+ * y = before + scan, so that the chain from vector to vector is one operation long.
  */
 #include "../template.h"
 
@@ -14,9 +14,9 @@ static kir_value lane_numbers(tly_build *c, kir_value v)
                     KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, t.lanes));
 }
 
-/* The upper half of each pair of blocks takes the last lane of the lower half: no lane moves
- * further than it must, and within 128 bits it costs one cycle. Masks, not shuffles, choose: with
- * AVX-512 they are part of the operation. */
+/* The upper half of each pair of blocks takes the last lane of the lower half. So lanes move no
+ * further than they must, which costs one cycle within 128 bits. The halves are chosen by masks,
+ * which are part of the operation with AVX-512, not by shuffles. */
 static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
 {
     unsigned n = type_of(c, v).lanes;
@@ -32,7 +32,7 @@ static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
     return v;
 }
 
-/* Adds to each lane the one `apart` before it in its `length` lanes. */
+/* Combines each lane with the one `apart` before it, within each `length` lanes. */
 static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned length)
 {
     unsigned n = type_of(c, v).lanes;
@@ -49,30 +49,30 @@ static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned
     return choose(c, ule(c, like(c, numbers, apart), numbers), joined, v);
 }
 
-kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length)
+kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned interleave, unsigned length)
 {
-    if (unit == 1 && (length & (length - 1)) == 0)
+    if (interleave == 1 && (length & (length - 1)) == 0)
         return scan_blocks(c, v, length);
-    for (unsigned apart = unit; apart < length; apart *= 2)
+    for (unsigned apart = interleave; apart < length; apart *= 2)
         v = join_before(c, v, apart, length);
     return v;
 }
 
-kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
+kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned interleave,
                             unsigned length)
 {
     unsigned n = type_of(c, y).lanes;
     uint8_t index[64];
     for (unsigned i = 0; i < n; i++)
-        index[i] = (uint8_t)(i % length < unit ? i : n + i - unit);
+        index[i] = (uint8_t)(i % length < interleave ? i : n + i - interleave);
     return kir_shuffle(c->b, first, y, index, n);
 }
 
-kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned unit)
+kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned interleave)
 {
     unsigned n = type_of(c, y).lanes;
     uint8_t index[64];
-    for (unsigned i = 0; i < n; i++) /* as many whole units back as lead out of the next vector */
-        index[i] = (uint8_t)(n + i - (i / unit + 1) * unit);
+    for (unsigned i = 0; i < n; i++) /* back by whole rounds, to this vector */
+        index[i] = (uint8_t)(n + i - (i / interleave + 1) * interleave);
     return kir_shuffle(c->b, y, y, index, n);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch over magnitudes: a scan that combines in another order than the plain loop is as good
- * as it while its partial results, or what they are made of, keep away from the ends of the
- * floating-point range (docs/range.md has the proof). Sums can only overflow; products fall out
- * on both sides.
+ * The check of magnitudes. A scan that combines in another order than the serial one is as good if
+ * its partial results, or what they are made of, keep away from the ends of the floating-point
+ * range (docs/range.md has the proof). Sums can only overflow; products leave the range on both
+ * sides.
  *
  * Magnitudes are compared as integer bits, which order like the values and nearly like their
- * logarithms. f64 is watched by its upper 32 bits, because 64-bit minima are many instructions
- * below AVX-512; the lower halves show the bits of 1.0.
+ * logarithms. Of f64 the upper 32 bits are compared, because 64-bit minima are many instructions
+ * below AVX-512. The lower halves then hold the upper bits of 1.0, which no check finds.
  */
 #include "../template.h"
 
 typedef struct layout {
     uint64_t magnitude; /* mask of a lane */
-    uint64_t filler;    /* f64: 1.0's upper word where the lower word was */
-    int64_t one;        /* bits of 1.0, of f64 its upper word */
+    uint64_t filler;    /* f64: 1.0's upper u32, in place of the lower u32 */
+    int64_t one;        /* bits of 1.0, of f64 its upper u32 */
     int64_t span;       /* bits from there to 2^120, of f64 to 2^1000 */
-    unsigned mantissa;  /* bits of it, of f64 in its upper word */
+    unsigned mantissa;  /* bits of a mantissa, of f64 in its upper u32 */
     uint32_t limits[TLY_LIMIT_COUNT];
 } layout;
 
@@ -63,8 +63,8 @@ kir_value tly_watch_bits(tly_build *c, kir_value v)
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
-/* Of f64 the lower word takes part, lest a number below 2^-1042 count as zero; then nothing is less
- * than it. */
+/* Of f64 the subtraction is one of 64 bits, so that a number below 2^-1042 does not count as zero.
+ * Then the lower u32 has all bits set, so that it is never the least. */
 kir_value tly_watch_less(tly_build *c, kir_value v)
 {
     unsigned lanes = type_of(c, v).lanes;
@@ -85,15 +85,15 @@ kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
 
 kir_value tly_watch_lanes(tly_build *c, kir_value truth)
 {
-    unsigned words = type_of(c, truth).lanes;
+    unsigned u32s = type_of(c, truth).lanes;
     if (c->acc.kind != KIR_F64)
         return truth;
-    kir_type wide = KIR_TYPE(KIR_I64, words / 2);
+    kir_type wide = KIR_TYPE(KIR_I64, u32s / 2);
     truth = to_kind(c, KIR_SEXT, KIR_I32, truth);
     return differ(c, bitcast(c, wide, truth), constant(c, wide, 0));
 }
 
-/* Both ends in one comparison: what is below the lower wraps to the top. */
+/* One comparison checks both ends, as numbers below the lower one wrap to the top. */
 kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
 {
     kir_value bits = tly_watch_bits(c, v);
@@ -153,8 +153,9 @@ int tly_watches_output(const tly_build *c)
 }
 
 typedef struct end {
-    uint8_t exponent, ones; /* what is larger than 2^exponent * 1.111...1 in binary is infinite */
-    uint32_t infinity;      /* its bits */
+    uint8_t exponent,
+        ones;          /* numbers above 2^exponent * 1.11...1, with so many ones, are infinite */
+    uint32_t infinity; /* its bits */
 } end;
 
 static const end *end_of(const tly_build *c)
@@ -172,7 +173,7 @@ uint32_t tly_watch_stored_infinity(const tly_build *c)
     return end_of(c)->infinity;
 }
 
-/* The least magnitude that is, rounded down to the bits that are watched. */
+/* The least magnitude that is infinite as an output, rounded down to the bits that are compared. */
 static uint32_t least_infinite(const tly_build *c)
 {
     unsigned mantissa = of(c)->mantissa, ones = end_of(c)->ones;
