@@ -160,9 +160,8 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
     kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
     kir_value from = address(c, s, TLY_IN, i), to = result_at(k, s->results, i);
     kir_value old = result_at(k, to, sub(c, imm(c, 0), k->columns));
-    int64_t ready = k->history > 0 ? 0
-                                   : least_columns(k) /
-                                         k->vector; /* vectors whose results earlier rounds made */
+    /* Vectors whose results earlier rounds made. */
+    int64_t ready = k->history > 0 ? 0 : least_columns(k) / k->vector;
     for (unsigned j = 0; j < n; j++)
         x[j] = load_input(k, from, j * k->vector);
     for (unsigned j = 0; j < n && j < ready; j++)
