@@ -138,8 +138,8 @@ static inline kir_value tly_project_times(tly_build *c, kir_value state, kir_val
     return tly_show_times(c, NULL, state, unit);
 }
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
-/* A state and n elements after it; `index`: theirs, each 0 where nobody gives it. */
-kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
+/* A state and n elements after it, each with its place. */
+kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,
                    unsigned n);
 /* States in the lanes of `type`. What combines to nothing: sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);

@@ -30,7 +30,10 @@ static kir_value take(tly_gpu_reduce *r, kir_value state, const kir_value *x,
 {
     for (unsigned i = 0; i < n; i += TLY_REDUCE_MOST_STEPS) {
         unsigned some = n - i < TLY_REDUCE_MOST_STEPS ? n - i : TLY_REDUCE_MOST_STEPS;
-        state = tly_take(&r->g->c, state, x + i, index + i, some);
+        tly_place at[TLY_REDUCE_MOST_STEPS];
+        for (unsigned k = 0; k < some; k++)
+            at[k] = (tly_place){ .index = index[i + k] };
+        state = tly_take(&r->g->c, state, x + i, at, some);
     }
     return state;
 }

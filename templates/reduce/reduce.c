@@ -21,45 +21,47 @@ tly_reduce tly_reduce_begin(tly_build *c)
 
 kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step)
 {
-    kir_value rank = arg(c, KIR_ARG_REDUCED_RANK), one = imm(c, 1);
-    kir_branch several;
-    kir_loop dims;
-    kir_if(c->b, &several, less(c, one, rank));
-    kir_for(c->b, &dims, imm(c, 0), rank, one, 2, (kir_value[]){ step, imm(c, 0) });
+    kir_value rank = arg(c, KIR_ARG_REDUCED_RANK), one = imm(c, 1), rest = step, offset = 0;
+    tly_region several = { .state = { &offset } }, dims = { .state = { &rest, &offset } };
+    emit_if(c, &several, less(c, one, rank));
+    offset = imm(c, 0);
+    emit_for(c, &dims, imm(c, 0), rank, one);
     kir_value d = sub(c, sub(c, rank, one), dims.i);
     kir_value size = kir_get_at(c->b, KIR_ARG_REDUCED_SIZE, d);
-    kir_value up = udiv(c, dims.carried[0], size);
-    kir_value index = sub(c, dims.carried[0], mul(c, up, size));
-    kir_value moved = mul(c, index, kir_get_at(c->b, KIR_ARG_REDUCED_IN, d));
-    kir_for_end(c->b, &dims, (kir_value[]){ up, add(c, dims.carried[1], moved) });
-    kir_else(c->b, &several, 1, &dims.result[1]);
-    kir_value plain = mul(c, step, kir_get_at(c->b, KIR_ARG_REDUCED_IN, imm(c, 0)));
-    kir_if_end(c->b, &several, 1, &plain);
-    return ptradd(c, in, several.result[0]);
+    kir_value up = udiv(c, rest, size);
+    kir_value index = sub(c, rest, mul(c, up, size));
+    offset = add(c, offset, mul(c, index, kir_get_at(c->b, KIR_ARG_REDUCED_IN, d)));
+    rest = up;
+    emit_end(c, &dims);
+    emit_else(c, &several);
+    offset = mul(c, step, kir_get_at(c->b, KIR_ARG_REDUCED_IN, imm(c, 0)));
+    emit_end(c, &several);
+    return ptradd(c, in, offset);
 }
 
-tly_span tly_reduce_all(tly_build *c, kir_value in)
+tly_reduce_span tly_reduce_all(tly_build *c, kir_value in)
 {
     kir_value zero = imm(c, 0);
-    return (tly_span){ in, zero, arg(c, KIR_ARG_STEPS), zero, arg(c, KIR_ARG_LENGTH) };
+    return (tly_reduce_span){ in, zero, arg(c, KIR_ARG_STEPS), zero, arg(c, KIR_ARG_LENGTH) };
 }
 
 /* Chunk number `chunk` of an output: some whole steps, or part of one. */
-static tly_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
+static tly_reduce_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
 {
     kir_value size = arg(c, KIR_ARG_CHUNK_LENGTH), length = arg(c, KIR_ARG_LENGTH);
     kir_value together = arg(c, KIR_ARG_CHUNK_STEPS), steps = arg(c, KIR_ARG_STEPS);
-    kir_branch cut;
-    kir_if(c->b, &cut, less(c, size, length));
+    kir_value begin = 0, from = 0;
+    tly_region cut = { .state = { &begin, &from } };
+    emit_if(c, &cut, less(c, size, length));
     kir_value each = udiv(c, add(c, length, sub(c, size, imm(c, 1))), size);
-    kir_value step = udiv(c, chunk, each);
-    kir_value part[2] = { step, mul(c, sub(c, chunk, mul(c, step, each)), size) };
-    kir_else(c->b, &cut, 2, part);
-    kir_value whole[2] = { mul(c, chunk, together), imm(c, 0) };
-    kir_if_end(c->b, &cut, 2, whole);
-    kir_value begin = cut.result[0], from = cut.result[1];
-    return (tly_span){ in, begin, tly_min(c, add(c, begin, together), steps), from,
-                       tly_min(c, add(c, from, size), length) };
+    begin = udiv(c, chunk, each);
+    from = mul(c, sub(c, chunk, mul(c, begin, each)), size);
+    emit_else(c, &cut);
+    begin = mul(c, chunk, together);
+    from = imm(c, 0);
+    emit_end(c, &cut);
+    return (tly_reduce_span){ in, begin, tly_min(c, add(c, begin, together), steps), from,
+                              tly_min(c, add(c, from, size), length) };
 }
 
 /* ---- outputs ---- */
@@ -78,20 +80,21 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     kir_value mode = arg(c, KIR_ARG_MODE);
     kir_value record = sub(c, tile, arg(c, KIR_ARG_BEGIN));
     record = record_at(r, f, KIR_ARG_CARRY_OUT, record);
-    kir_branch known, wanted;
-    kir_if(c->b, &known, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
-    kir_value there = f->take(r, record_at(r, f, KIR_ARG_CARRY_IN, tile));
-    kir_else(c->b, &known, 1, &there);
-    tly_span s = chunk_at(c, in, chunk);
+    kir_value state = 0;
+    tly_region known = { .state = { &state } }, wanted = { 0 };
+    emit_if(c, &known, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
+    state = f->take(r, record_at(r, f, KIR_ARG_CARRY_IN, tile));
+    emit_else(c, &known);
+    tly_reduce_span s = chunk_at(c, in, chunk);
     kir_value total = equal(c, mode, imm(c, TLY_MODE_TOTAL));
-    kir_value made = f->make(r, &s, place ? choose(c, total, record, place) : 0);
+    state = f->make(r, &s, place ? choose(c, total, record, place) : 0);
     if (f->keep != NULL) {
-        kir_if(c->b, &wanted, total);
-        f->keep(r, record, made);
-        kir_if_end(c->b, &wanted, 0, NULL);
+        emit_if(c, &wanted, total);
+        f->keep(r, record, state);
+        emit_end(c, &wanted);
     }
-    kir_if_end(c->b, &known, 1, &made);
-    return known.result[0];
+    emit_end(c, &known);
+    return state;
 }
 
 /* Tiles of one output that lie in the task. States are joined in groups, and those in their
@@ -104,41 +107,39 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), mode = arg(c, KIR_ARG_MODE);
     kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
-    kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL)), whole = 0, part = 0, own = 0;
-    tly_row at = f->begin(r, output);
-    kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r);
-    kir_value high = tly_min(c, chunks, sub(c, end, first)), both[2] = { none, none };
-    kir_branch turn, lone;
-    kir_loop group, l;
-    kir_for(c->b, &group, low, high, imm(c, GROUP), 1, both);
-    both[0] = group.carried[0];
+    kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
+    kir_value total_place = 0, group_place = 0, own_place = 0;
+    tly_row row = f->begin(r, output);
+    kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r), total = none;
+    kir_value high = tly_min(c, chunks, sub(c, end, first)), of_group = 0;
+    tly_region group = { .state = { &total } }, l = { .state = { &total, &of_group } };
+    emit_for(c, &group, low, high, imm(c, GROUP));
     kir_value last = tly_min(c, high, add(c, group.i, imm(c, GROUP)));
     kir_value leads = equal(c, group.i, low);
-    kir_for(c->b, &l, group.i, add(c, last, one), one, 2, both);
+    of_group = none;
+    emit_for(c, &l, group.i, add(c, last, one), one);
     kir_value joins = equal(c, l.i, last), starts = equal(c, l.i, group.i);
     if (f->place != NULL) {
-        whole = f->place(r, zero);
-        part = choose(c, leads, whole, f->place(r, one));
-        own = choose(c, starts, part, f->place(r, imm(c, 2)));
+        total_place = f->place(r, zero);
+        group_place = choose(c, leads, total_place, f->place(r, one));
+        own_place = choose(c, starts, group_place, f->place(r, imm(c, 2)));
     }
-    kir_if(c->b, &turn, joins);
-    kir_else(c->b, &turn, 1, &l.carried[1]);
-    kir_value made = state_of(r, f, at.at[TLY_IN], l.i, add(c, first, l.i), own);
-    kir_if_end(c->b, &turn, 1, &made);
-    kir_value alone = bor(c, choose(c, joins, leads, starts), records);
-    kir_if(c->b, &lone, alone);
-    kir_else(c->b, &lone, 1, turn.result);
-    made = f->join(r, choose(c, joins, l.carried[0], l.carried[1]), turn.result[0],
-                   part ? choose(c, joins, whole, part) : 0);
-    kir_if_end(c->b, &lone, 1, &made);
-    both[0] = choose(c, joins, lone.result[0], l.carried[0]);
-    both[1] = lone.result[0];
-    kir_for_end(c->b, &l, both);
-    kir_for_end(c->b, &group, l.result);
-    kir_if(c->b, &turn, tly_not(c, records));
-    tly_span all = tly_reduce_all(c, at.at[TLY_IN]);
-    f->finish(r, &all, at.at[TLY_OUT], group.result[0]);
-    kir_if_end(c->b, &turn, 0, NULL);
+    kir_value state = of_group;
+    tly_region turn = { .state = { &state } }, lone = { .state = { &state } }, wanted = { 0 };
+    emit_unless(c, &turn, joins);
+    state = state_of(r, f, row.at[TLY_IN], l.i, add(c, first, l.i), own_place);
+    emit_end(c, &turn);
+    emit_unless(c, &lone, bor(c, choose(c, joins, leads, starts), records));
+    state = f->join(r, choose(c, joins, total, of_group), state,
+                    group_place ? choose(c, joins, total_place, group_place) : 0);
+    emit_end(c, &lone);
+    total = choose(c, joins, state, total);
+    of_group = state;
+    emit_end(c, &l);
+    emit_end(c, &group);
+    emit_if(c, &wanted, tly_not(c, records));
+    f->finish(r, &row, total);
+    emit_end(c, &wanted);
 }
 
 void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
@@ -147,10 +148,10 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), one = imm(c, 1);
     kir_value first = udiv(c, arg(c, KIR_ARG_BEGIN), chunks);
     kir_value last = udiv(c, sub(c, arg(c, KIR_ARG_TASK_END), one), chunks);
-    kir_loop l;
-    kir_for(c->b, &l, first, add(c, last, one), one, 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, first, add(c, last, one), one);
     do_output(r, f, l.i);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* ---- rows: states are values ---- */
@@ -214,7 +215,7 @@ static kir_value take(tly_reduce *r, kir_value p)
     if (!tly_reduce_hands_on(r))
         return tly_load_state(c, p, 0, 1, 1);
     for (unsigned i = 0; i < kir_parts(c->b, like); i++) {
-        kir_type t = type_of(c, kir_part(c->b, like, i));
+        kir_type t = type_of(c, part(c, like, i));
         v[i] = kir_load(c->b, t, p, (int64_t)i * c->acc_bytes, 1);
     }
     return kir_tuple(c->b, kir_parts(c->b, like), v);
@@ -231,10 +232,10 @@ static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value place)
     return tly_reduce_join_records(r, x, y);
 }
 
-static kir_value make(tly_reduce *r, const tly_span *s, kir_value place)
+static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value place)
 {
     (void)place;
-    return tly_reduce_span(r, s);
+    return tly_reduce_of_span(r, s);
 }
 
 static tly_row begin(tly_reduce *r, kir_value output)
@@ -242,27 +243,27 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return tly_row_address(r->c, output);
 }
 
-static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
-{
-    kir_store(r->c->b, out, 0, tly_reduce_finish(r, all, tly_step(r->c, TLY_IN), state), 1, 0);
-}
-
-static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state)
+static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_build *c = r->c;
-    kir_branch there;
-    tly_row at = tly_row_address(c, row);
-    tly_span all = tly_reduce_all(c, at.at[TLY_IN]);
-    if (made != 0) {
-        kir_if(c->b, &there, made);
-        kir_else(c->b, &there, 1, &state);
-    }
-    kir_value own = tly_reduce_span(r, &all);
-    if (made != 0) {
-        kir_if_end(c->b, &there, 1, &own);
-        own = there.result[0];
-    }
-    finish(r, &all, at.at[TLY_OUT], own);
+    const tly_reduce_span all = tly_reduce_all(c, row->at[TLY_IN]);
+    const tly_place at = tly_place_in(row, 0, 0);
+    kir_value y = tly_reduce_finish(r, &all, &at, tly_step(c, TLY_IN), state);
+    kir_store(c->b, row->at[TLY_OUT], 0, y, 1, 0);
+}
+
+static void do_row(tly_reduce *r, kir_value number, kir_value made, kir_value state)
+{
+    tly_build *c = r->c;
+    tly_region there = { .state = { &state } };
+    tly_row row = tly_row_address(c, number);
+    const tly_reduce_span all = tly_reduce_all(c, row.at[TLY_IN]);
+    if (made != 0)
+        emit_unless(c, &there, made);
+    state = tly_reduce_of_span(r, &all);
+    if (made != 0)
+        emit_end(c, &there);
+    finish(r, &row, state);
 }
 
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)

@@ -25,10 +25,10 @@ typedef struct tly_reduce {
 tly_reduce tly_reduce_begin(tly_build *c);
 
 /* Elements [from, to) of steps [begin, end) of one output. */
-typedef struct tly_span {
+typedef struct tly_reduce_span {
     kir_value in; /* address of element 0 of step 0 */
     kir_value begin, end, from, to;
-} tly_span;
+} tly_reduce_span;
 
 /* ---- reduce_element.c ---- */
 
@@ -37,12 +37,18 @@ typedef struct tly_span {
 kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes);
 /* The first `count` of `lanes`; the others are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
-/* States as elements of the output; of elements as multiples of `unit`, unless that is 0. */
-kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit);
+/* States as elements of the output, which lie at `at`; of elements as multiples of `unit`, unless
+ * that is 0. */
+kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit);
 /* The mean of a sum as (lower, upper) 64 bits, likewise. */
 kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole);
 /* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
+
+/* The place of elements that are so many lanes or positions, side by side in memory (tly_step),
+ * behind the address *in; `in` NULL: it is not known, as of a part of a vector. Elements of a
+ * reduction have a place in the input alone. */
+tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value lane);
 
 /* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
@@ -58,7 +64,7 @@ kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
 /* Address of element 0 of a step. */
 kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step);
 /* All of an output. */
-tly_span tly_reduce_all(tly_build *c, kir_value in);
+tly_reduce_span tly_reduce_all(tly_build *c, kir_value in);
 
 /* How a form keeps the states of its tiles: as values, or, side by side, as addresses of them. The
  * outputs of all tiles of a task are made by tly_reduce_outputs. */
@@ -68,11 +74,11 @@ typedef struct tly_reduce_form {
     kir_value (*none)(tly_reduce *r); /* what no state was combined to yet: anything */
     /* Where states of number `which` are made; NULL: they need no place. */
     kir_value (*place)(tly_reduce *r, kir_value which);
-    kir_value (*make)(tly_reduce *r, const tly_span *s, kir_value place);
+    kir_value (*make)(tly_reduce *r, const tly_reduce_span *s, kir_value place);
     kir_value (*join)(tly_reduce *r, kir_value x, kir_value y, kir_value place);
     kir_value (*take)(tly_reduce *r, kir_value record);
     void (*keep)(tly_reduce *r, kir_value record, kir_value state); /* NULL: it was made there */
-    void (*finish)(tly_reduce *r, const tly_span *all, kir_value out, kir_value state);
+    void (*finish)(tly_reduce *r, const tly_row *row, kir_value state);
 } tly_reduce_form;
 void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f);
 
@@ -87,7 +93,7 @@ kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y);
 /* What a walk over elements makes of them: states of any kind, which need not be the operator's. */
 typedef struct tly_reduce_rules {
     unsigned vectors; /* states side by side */
-    kir_value (*lift)(tly_reduce *r, kir_value x, kir_value index);
+    kir_value (*lift)(tly_reduce *r, kir_value x, const tly_place *at);
     kir_value (*combine)(tly_build *c, kir_value x, kir_value y);
     kir_value (*neutral)(tly_build *c, unsigned lanes);
     /* Unless NULL: states become others at the end of a walk, and are joined as those. */
@@ -95,7 +101,8 @@ typedef struct tly_reduce_rules {
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);
     unsigned loads; /* unless 0: of one state, vectors of elements that are loaded together, and */
     /* taken at once, */
-    kir_value (*take)(tly_build *c, kir_value state, const kir_value *x, unsigned n);
+    kir_value (*take)(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,
+                      unsigned n);
     int searches; /* or looked at for one that decides (tly_operator) */
 } tly_reduce_rules;
 
@@ -105,16 +112,18 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
 kir_type tly_reduce_numbers(const tly_build *c);
 /* i1s: lanes below `count`; vectors are loaded in part only where tly_is_masked (limits.h). */
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
+/* The lower or the upper halves of each of `parts` parts of x and, unless that is x, of y. */
+kir_value tly_reduce_halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper);
 /* The states of a span: `vectors`, and behind them one of scalars where vectors are not loaded
  * in part. Returns how many. */
 enum { TLY_REDUCE_MOST_STATES = TLY_REDUCE_MOST_UNROLL + 1 };
-unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s,
+unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_reduce_span *s,
                            kir_value *state);
 /* They are closed, and joined in a fixed tree. Overwrites `state`. */
 kir_value tly_reduce_fold(tly_reduce *r, const tly_reduce_rules *rules, kir_value *state);
 /* The state of a span: both. */
-kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s);
-kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
+kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_reduce_span *s);
+kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s);
 
 /* ---- reduce_group.c ---- */
 
@@ -144,7 +153,8 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
 /* An output's state as chunks hand it on, as an element of the output: a product's mantissa and
  * exponent, and a sum's parts, become one. `apart`: bytes from one element of a step to the next.
  * But for products states may have lanes. */
-kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
+kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
+                            kir_value apart, kir_value state);
 /* ---- reduce_drift.c, reduce_drift_lanes.c: many factors next to 1 ---- */
 
 int tly_reduce_may_drift(const tly_reduce *r);
@@ -161,12 +171,12 @@ kir_value tly_reduce_lanes_join(tly_reduce *r, kir_value x, kir_value y);
 kir_value tly_reduce_lanes_product(tly_build *c, kir_value all);
 
 /* Products of a span as (mantissa, exponent). */
-kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
+kir_value tly_reduce_product(tly_reduce *r, const tly_reduce_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_one(tly_build *c, unsigned lanes);
 /* Sums of a span, `state` as it was added, as (sum, what is beside it in multiples of 2^64); where
  * elements are not finite these are the sum. */
-kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
+kir_value tly_reduce_parts(tly_reduce *r, const tly_reduce_span *s, kir_value state);
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
 /* i1: a sum that was just made is `lost`, infinite or NaN, and not by its elements alone: something
  * overflowed in this thread. Flags are read alone, and by no kernel whose sums are finite, so that
@@ -178,7 +188,7 @@ kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
 kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);
 /* Sums of squares of a span, `sum` as it was added, as (sum, that which is right: the same, or one
  * of scaled elements); of nothing; and of both. */
-kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum);
+kir_value tly_reduce_squares(tly_reduce *r, const tly_reduce_span *s, kir_value sum);
 kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes);
 kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y);
 /* i1s: sums of squares that may be wrong, NaNs among them, whose elements decide alone. */
@@ -194,8 +204,8 @@ kir_value tly_reduce_unit(tly_build *c, kir_value sum);
 
 /* Sums of integers as (lower, upper) 64 bits: of a span; of one output's elements, one by one; of
  * nothing; and of both. */
-kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s);
-kir_value tly_reduce_count(tly_reduce *r, const tly_span *all, kir_value apart);
+kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s);
+kir_value tly_reduce_count(tly_reduce *r, const tly_reduce_span *all, kir_value apart);
 kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes);
 kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y);
 /* i1: so many elements make an output that states with lanes may have lost some of it. */

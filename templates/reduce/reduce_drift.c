@@ -18,8 +18,6 @@
  */
 #include "reduce_float.h"
 
-#include <string.h>
-
 /* Shorter vectors pay too much: see docs/tuning-notes.md. */
 int tly_reduce_may_drift(const tly_reduce *r)
 {
@@ -39,21 +37,21 @@ static kir_value one(tly_build *c, unsigned lanes)
 
 static kir_value lifted(tly_build *c, kir_value x)
 {
-    return kir_tuple(c->b, 2, (kir_value[]){ x, bin(c, KIR_SUB, x, one(c, lanes_of(c, x))) });
+    return pair(c, x, sub(c, x, one(c, lanes_of(c, x))));
 }
 
-static kir_value lift(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift(tly_reduce *r, kir_value x, const tly_place *at)
 {
-    (void)index;
+    (void)at;
     return lifted(r->c, x);
 }
 
 static kir_value combine(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value by = kir_part(c->b, y, 0);
-    kir_value distance = bin(c, KIR_MUL, kir_part(c->b, x, 1), by);
-    distance = bin(c, KIR_ADD, distance, kir_part(c->b, y, 1));
-    return kir_tuple(c->b, 2, (kir_value[]){ bin(c, KIR_MUL, kir_part(c->b, x, 0), by), distance });
+    kir_value by = part(c, y, 0);
+    kir_value distance = mul(c, part(c, x, 1), by);
+    distance = add(c, distance, part(c, y, 1));
+    return pair(c, mul(c, part(c, x, 0), by), distance);
 }
 
 kir_value tly_reduce_by_distance(tly_build *c, kir_value chain, kir_value x)
@@ -63,21 +61,22 @@ kir_value tly_reduce_by_distance(tly_build *c, kir_value chain, kir_value x)
 
 kir_value tly_reduce_no_distance(tly_build *c, unsigned lanes)
 {
-    return kir_tuple(c->b, 2, (kir_value[]){ one(c, lanes), real(c, lanes, 0) });
+    kir_value product = one(c, lanes);
+    return pair(c, product, real(c, lanes, 0));
 }
 
 /* ---- distances ---- */
 
 kir_value tly_reduce_joined(tly_build *c, kir_value x, kir_value y)
 {
-    return bin(c, KIR_ADD, bin(c, KIR_ADD, x, y), bin(c, KIR_MUL, x, y));
+    return add(c, add(c, x, y), mul(c, x, y));
 }
 
 /* The larger one of magnitudes, as bits; NaN is larger than all. */
 static kir_value larger(tly_build *c, kir_value x, kir_value v)
 {
     kir_value bits = size(c, v);
-    return x == 0 ? bits : bin(c, KIR_UMAX, x, bits);
+    return x == 0 ? bits : umax(c, x, bits);
 }
 
 /* i1: all magnitudes are below the number with those bits. */
@@ -124,14 +123,14 @@ kir_value tly_reduce_is_small(tly_build *c, kir_value distance)
 
 kir_value tly_reduce_is_next(tly_build *c, kir_value product, kir_value distance)
 {
-    kir_value own = bin(c, KIR_SUB, product, one(c, lanes_of(c, product)));
-    kir_value agrees = below(c, bin(c, KIR_SUB, own, distance), tolerance(c));
-    return bin(c, KIR_AND, agrees, below(c, distance, near_limit(c)));
+    kir_value own = sub(c, product, one(c, lanes_of(c, product)));
+    kir_value agrees = below(c, sub(c, own, distance), tolerance(c));
+    return band(c, agrees, below(c, distance, near_limit(c)));
 }
 
 static kir_value both(tly_build *c, kir_value x, kir_value y)
 {
-    return x == 0 ? y : bin(c, KIR_AND, x, y);
+    return x == 0 ? y : band(c, x, y);
 }
 
 /* i1: all products of a chain ended next to 1, and distances are those of the products. Those of
@@ -140,12 +139,12 @@ static kir_value is_near(tly_build *c, unsigned n, const kir_value *state)
 {
     kir_value near = 0;
     for (unsigned i = 0, from = 0; i < n; i = from) {
-        unsigned lanes = lanes_of(c, kir_part(c->b, state[i], 0));
+        unsigned lanes = lanes_of(c, part(c, state[i], 0));
         kir_value off = 0, far = 0;
-        for (; from < n && lanes_of(c, kir_part(c->b, state[from], 0)) == lanes; from++) {
-            kir_value own = bin(c, KIR_SUB, kir_part(c->b, state[from], 0), one(c, lanes));
-            kir_value distance = kir_part(c->b, state[from], 1);
-            off = larger(c, off, bin(c, KIR_SUB, own, distance));
+        for (; from < n && lanes_of(c, part(c, state[from], 0)) == lanes; from++) {
+            kir_value own = sub(c, part(c, state[from], 0), one(c, lanes));
+            kir_value distance = part(c, state[from], 1);
+            off = larger(c, off, sub(c, own, distance));
             far = larger(c, far, distance);
         }
         near = both(c, near, all_below(c, off, tolerance(c)));
@@ -180,13 +179,26 @@ static unsigned states(const tly_reduce *r)
     return tly_reduce_drift_vectors(r) + (c->lanes > 1 && !tly_is_masked(c->p, c->t));
 }
 
-unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift)
+static void forget_distances(tly_reduce *r, tly_reduce_drift *d)
 {
-    unsigned n = states(r), vectors = tly_reduce_drift_vectors(r);
-    drift[0] = constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
-    for (unsigned i = 0; i < n; i++)
-        drift[1 + i] = real(r->c, i < vectors ? r->c->lanes : 1, 0);
-    return 1 + n;
+    unsigned vectors = tly_reduce_drift_vectors(r);
+    d->some = i1(r->c, 0);
+    for (unsigned i = 0; i < d->states; i++)
+        d->distance[i] = real(r->c, i < vectors ? r->c->lanes : 1, 0);
+}
+
+tly_reduce_drift tly_reduce_no_drift(tly_reduce *r)
+{
+    tly_reduce_drift d = { .all = tly_reduce_one(r->c, 1), .states = states(r) };
+    forget_distances(r, &d);
+    return d;
+}
+
+void tly_reduce_carry_drift(tly_region *region, tly_reduce_drift *d)
+{
+    emit_carry(region, 1, &d->all);
+    emit_carry(region, 1, &d->some);
+    emit_carry(region, d->states, d->distance);
 }
 
 /* ---- to a product ---- */
@@ -195,7 +207,7 @@ static kir_value wide(tly_build *c, kir_value v)
 {
     kir_type t = KIR_TYPE(KIR_F64, lanes_of(c, v));
     v = c->acc.kind == KIR_F64 ? v : convert(c, KIR_FPEXT, t, v);
-    return bin(c, KIR_ADD, v, constant(c, t, UINT64_C(1023) << 52));
+    return add(c, v, constant(c, t, UINT64_C(1023) << 52));
 }
 
 /* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as
@@ -211,38 +223,32 @@ static kir_value product_of(tly_reduce *r, const kir_value *distance)
     for (unsigned n = vectors; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n / 2; i++) {
             kir_value other = v[i + (n + 1) / 2];
-            v[i] = is_wide ? tly_reduce_joined(c, v[i], other) : bin(c, KIR_MUL, v[i], other);
+            v[i] = is_wide ? tly_reduce_joined(c, v[i], other) : mul(c, v[i], other);
         }
     kir_value all = is_wide ? wide(c, v[0]) : v[0];
-    uint8_t low[64], high[64];
-    for (unsigned n = c->lanes / 2; n > 0; n /= 2) {
-        for (unsigned i = 0; i < n; i++) {
-            low[i] = (uint8_t)i;
-            high[i] = (uint8_t)(i + n);
-        }
-        kir_value first = kir_shuffle(c->b, all, all, low, n);
-        all = bin(c, KIR_MUL, first, kir_shuffle(c->b, all, all, high, n));
+    while (lanes_of(c, all) > 1) {
+        kir_value low = tly_reduce_halves(c, all, all, 1, 0);
+        all = mul(c, low, tly_reduce_halves(c, all, all, 1, 1));
     }
     if (states(r) > vectors)
-        all = bin(c, KIR_MUL, all, wide(c, distance[vectors]));
+        all = mul(c, all, wide(c, distance[vectors]));
     return c->acc.kind == KIR_F64 ? all : convert(c, KIR_FPTRUNC, c->acc, all);
 }
 
-static kir_value with_distances(tly_reduce *r, const kir_value *carried)
+static kir_value with_distances(tly_reduce *r, const tly_reduce_drift *d)
 {
     tly_build *c = r->c;
-    return tly_reduce_join(c, carried[0], tly_reduce_split(c, product_of(r, &carried[2])));
+    return tly_reduce_join(c, d->all, tly_reduce_split(c, product_of(r, d->distance)));
 }
 
-kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
+kir_value tly_reduce_with_drift(tly_reduce *r, const tly_reduce_drift *d)
 {
-    tly_build *c = r->c;
-    kir_branch some;
-    kir_if(c->b, &some, carried[1]);
-    kir_value all = with_distances(r, carried);
-    kir_else(c->b, &some, 1, &all);
-    kir_if_end(c->b, &some, 1, carried);
-    return some.result[0];
+    kir_value all = d->all;
+    tly_region some = { .state = { &all } };
+    emit_if(r->c, &some, d->some);
+    all = with_distances(r, d);
+    emit_end(r->c, &some);
+    return all;
 }
 
 /* i1: elements of an output are so many that distances are worth their cost. Rows of 1,000 f32 took
@@ -254,55 +260,52 @@ kir_value tly_reduce_drift_pays(tly_build *c)
     return less(c, imm(c, LEAST_BYTES / (int64_t)c->acc_bytes - 1), count);
 }
 
-/* As tly_reduce_take_drifting, of a chain by its products. */
-static void take_far(tly_reduce *r, unsigned n, const kir_value *state, const kir_value *carried,
-                     kir_value *next)
+/* A chain counts by its products. */
+static void take_far(tly_reduce *r, const kir_value *state, tly_reduce_drift *d)
 {
+    tly_build *c = r->c;
     const tly_reduce_rules plain = tly_reduce_chains(tly_reduce_drift_vectors(r));
     kir_value product[TLY_REDUCE_MOST_STATES];
-    for (unsigned i = 0; i < n; i++)
-        product[i] = kir_part(r->c->b, state[i], 0);
-    kir_value all = tly_reduce_close(r->c, tly_reduce_fold(r, &plain, product));
-    memcpy(next, carried, (n + 2) * sizeof *next);
-    next[0] = tly_reduce_join(r->c, carried[0], all);
+    for (unsigned i = 0; i < d->states; i++)
+        product[i] = part(c, state[i], 0);
+    d->all = tly_reduce_join(c, d->all, tly_reduce_close(c, tly_reduce_fold(r, &plain, product)));
 }
 
-static void take_near(tly_reduce *r, unsigned n, const kir_value *state, const kir_value *carried,
-                      kir_value *next)
+/* It counts by its distances. */
+static void take_near(tly_reduce *r, const kir_value *state, tly_reduce_drift *d)
 {
     tly_build *c = r->c;
-    kir_branch small;
-    next[0] = carried[0];
-    next[1] = constant(c, KIR_TYPE(KIR_I1, 1), 1);
-    for (unsigned i = 0; i < n; i++)
-        next[2 + i] = tly_reduce_joined(c, carried[2 + i], kir_part(c->b, state[i], 1));
-    kir_if(c->b, &small, are_small(c, n, &next[2]));
-    kir_else(c->b, &small, n + 2, next);
-    next[0] = with_distances(r, next);
-    tly_reduce_no_drift(r, &next[1]);
-    kir_if_end(c->b, &small, n + 2, next);
-    memcpy(next, small.result, (n + 2) * sizeof *next);
+    tly_region small = { 0 };
+    tly_reduce_carry_drift(&small, d);
+    d->some = i1(c, 1);
+    for (unsigned i = 0; i < d->states; i++)
+        d->distance[i] = tly_reduce_joined(c, d->distance[i], part(c, state[i], 1));
+    emit_unless(c, &small, are_small(c, d->states, d->distance));
+    d->all = with_distances(r, d);
+    forget_distances(r, d);
+    emit_end(c, &small);
 }
 
-void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *carried)
+void tly_reduce_take_drifting(tly_reduce *r, const tly_reduce_span *chain, void *drift)
 {
     tly_build *c = r->c;
+    tly_reduce_drift *d = drift;
     const tly_reduce_rules rules = { .vectors = tly_reduce_drift_vectors(r),
                                      .lift = lift,
                                      .combine = combine,
                                      .neutral = tly_reduce_no_distance };
-    kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT] = { 0 };
-    kir_branch first, near;
-    unsigned n = tly_reduce_states(r, &rules, some, state);
-    kir_if(c->b, &first, is_near(c, 1, state));
-    kir_value all = is_near(c, n, state);
-    kir_else(c->b, &first, 1, &all);
-    all = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_if_end(c->b, &first, 1, &all);
-    kir_if(c->b, &near, first.result[0]);
-    take_near(r, n, state, carried, v);
-    kir_else(c->b, &near, n + 2, v);
-    take_far(r, n, state, carried, v);
-    kir_if_end(c->b, &near, n + 2, v);
-    memcpy(carried, near.result, (n + 2) * sizeof *carried);
+    kir_value state[TLY_REDUCE_MOST_STATES], all_near = 0;
+    tly_region first = { .state = { &all_near } }, near = { 0 };
+    tly_reduce_carry_drift(&near, d);
+    tly_reduce_states(r, &rules, chain, state);
+    emit_if(c, &first, is_near(c, 1, state));
+    all_near = is_near(c, d->states, state);
+    emit_else(c, &first);
+    all_near = i1(c, 0);
+    emit_end(c, &first);
+    emit_if(c, &near, all_near);
+    take_near(r, state, d);
+    emit_else(c, &near);
+    take_far(r, state, d);
+    emit_end(c, &near);
 }

@@ -38,29 +38,27 @@ static kir_value factor_of(tly_build *c, kir_value distance)
 {
     unsigned n = lanes_of(c, distance);
     kir_value one = real(c, n, tly_reduce_format_of(c)->one);
-    return pair(c, bin(c, KIR_ADD, one, distance), integer(c, n, 0));
+    return pair(c, add(c, one, distance), integer(c, n, 0));
 }
 
 /* Lanes that are near and small come to the same bits on both ways. */
 kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int apart)
 {
-    kir_branch some;
     kir_value product = apart ? tly_reduce_product_of(c, chain) : part(c, chain, 0);
     kir_value distance = part(c, chain, apart ? 2 : 1), before = part(c, all, 2);
     kir_value near = tly_reduce_is_next(c, product, distance);
     kir_value total = tly_reduce_joined(c, before, distance);
-    kir_value small = tly_reduce_is_small(c, total);
-    kir_if(c->b, &some, any(c, tly_not(c, bin(c, KIR_AND, near, small))));
+    kir_value small = tly_reduce_is_small(c, total), closed = with_distance(c, all, total);
+    tly_region some = { .state = { &closed } };
+    emit_if(c, &some, any(c, tly_not(c, band(c, near, small))));
     kir_value none = real(c, lanes_of(c, total), 0);
     kir_value by = factor_of(c, choose(c, small, none, total));
     kir_value left = choose(c, near, choose(c, small, total, none), before);
     kir_value whole = pair(c, part(c, chain, 0), apart ? part(c, chain, 1) : part(c, by, 1));
     by = choose(c, near, by, whole);
-    kir_value closed = with_distance(c, tly_reduce_join(c, all, by), left);
-    kir_else(c->b, &some, 1, &closed);
-    closed = with_distance(c, all, total);
-    kir_if_end(c->b, &some, 1, &closed);
-    return some.result[0];
+    closed = with_distance(c, tly_reduce_join(c, all, by), left);
+    emit_end(c, &some);
+    return closed;
 }
 
 kir_value tly_reduce_lanes_join(tly_reduce *r, kir_value x, kir_value y)

@@ -52,9 +52,9 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
 
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
-    kir_value zero = constant(r->c, t, 0);
-    return accumulators(r, kir_mload(r->c->b, t, p, 0, count, zero));
+    tly_build *c = r->c;
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
+    return accumulators(r, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
 }
 
 /* Keys back to elements. */
@@ -102,18 +102,19 @@ static kir_value of_some(tly_reduce *r, kir_value y)
     kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
                                    (tally_dtype)c->p->tensor[TLY_OUT].dtype);
-    return choose(c, equal(c, count, imm(c, 0)), like(r->c, y, bits), y);
+    return choose(c, equal(c, count, imm(c, 0)), like(c, y, bits), y);
 }
 
-kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit)
+kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit)
 {
-    return of_some(r, unit != 0 ? tly_project_times(r->c, state, unit) : tly_project(r->c, state));
+    return of_some(r,
+                   unit != 0 ? tly_show_times(r->c, at, state, unit) : tly_show(r->c, at, state));
 }
 
 kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
 {
     tly_build *c = r->c;
-    return of_some(r, tly_mean_of_whole(c, kir_part(c->b, whole, 0), kir_part(c->b, whole, 1)));
+    return of_some(r, tly_mean_of_whole(c, part(c, whole, 0), part(c, whole, 1)));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
@@ -130,10 +131,29 @@ void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
     }
 }
 
+static kir_value address_of(tly_build *c, const tly_place *at, int tensor)
+{
+    const kir_value *in = at->of;
+    kir_value steps = imm(c, at->more_positions + at->more_lanes);
+    (void)tensor;
+    if (at->position != 0)
+        steps = add(c, at->position, steps);
+    if (at->lane != 0)
+        steps = add(c, at->lane, steps);
+    return ptradd(c, *in, mul(c, steps, tly_step(c, TLY_IN)));
+}
+
+tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value lane)
+{
+    return (tly_place){
+        .address = in ? address_of : NULL, .of = in, .position = position, .lane = lane
+    };
+}
+
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart)
 {
     tly_build *c = r->c;
-    kir_type t = tly_storage(tly_index_dtype(r->c->p), lanes);
+    kir_type t = tly_storage(tly_index_dtype(c->p), lanes);
     if (t.kind != KIR_I64)
         index = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), index);
     index = kir_splat(c->b, index, lanes);

@@ -45,7 +45,7 @@ static inline kir_value size(tly_build *c, kir_value v)
 {
     kir_value bits = as(c, tly_reduce_format_of(c)->integer, v);
     uint64_t all = tly_reduce_format_of(c)->infinity | (tly_reduce_format_of(c)->infinity - 1);
-    return bin(c, KIR_AND, bits, integer(c, lanes_of(c, v), (int64_t)all));
+    return band(c, bits, integer(c, lanes_of(c, v), (int64_t)all));
 }
 
 /* What a sum as chunks hand it on comes to: where it is `far`, i1s, from the range, a sum of
@@ -62,7 +62,7 @@ extern const tly_reduce_ends tly_reduce_ends_of_sums, tly_reduce_ends_of_squares
 
 /* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_finish.
  */
-kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
+kir_value tly_reduce_judge_product(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
                                    kir_value state);
 
 /* Joined states of chains, whose mantissas were multiplied as they are, with a mantissa once
@@ -72,15 +72,20 @@ kir_value tly_reduce_close(tly_build *c, kir_value state);
 /* ---- reduce_drift.c: products along rows of many elements next to 1 ---- */
 
 unsigned tly_reduce_drift_vectors(const tly_reduce *r); /* vectors of states of a chain */
-/* What is carried from chain to chain: the product of those that are not next to 1, and behind
- * it the others': whether there are some, an i1, and distances of their product from 1, for each
- * state of a chain. This begins with none, and returns how many values they are. */
-enum { TLY_REDUCE_MOST_DRIFT = TLY_REDUCE_MOST_STATES + 2 };
-unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift);
-/* Takes a chain. */
-void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *carried);
-/* The product of all that is carried. */
-kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried);
+/* What goes from chain to chain. */
+typedef struct tly_reduce_drift {
+    kir_value all;  /* the product of chains that are not next to 1, as (mantissa, exponent) */
+    kir_value some; /* i1: there are others */
+    kir_value
+        distance[TLY_REDUCE_MOST_STATES]; /* of their product from 1, a state of a chain each */
+    unsigned states;
+} tly_reduce_drift;
+tly_reduce_drift tly_reduce_no_drift(tly_reduce *r);
+void tly_reduce_carry_drift(tly_region *region, tly_reduce_drift *d);
+/* Takes a chain; `drift`: a tly_reduce_drift. */
+void tly_reduce_take_drifting(tly_reduce *r, const tly_reduce_span *chain, void *drift);
+/* The product of all chains. */
+kir_value tly_reduce_with_drift(tly_reduce *r, const tly_reduce_drift *d);
 
 /* ---- the same, what products of outputs side by side share ---- */
 

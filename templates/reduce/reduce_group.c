@@ -9,8 +9,6 @@
  */
 #include "reduce_group.h"
 
-#include <string.h>
-
 enum { CHAIN = 32 /* elements of a state that is not joined yet */ };
 
 /* States are closed where so many rows share a vector: then as many elements made each as of
@@ -28,22 +26,11 @@ static void close(tly_group *g, kir_value *state, unsigned n)
         state[i] = g->rules->close(g->r->c, state[i]);
 }
 
-/* The lower and the upper halves of each of `parts` parts of x and, unless it is x, of y. */
-static kir_value halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper)
-{
-    unsigned n = type_of(c, x).lanes, size = n / parts, total = x == y ? n / 2 : n;
-    uint8_t index[64];
-    for (unsigned i = 0; i < total; i++) {
-        unsigned part = i / (size / 2), within = i % (size / 2);
-        index[i] = (uint8_t)(part * size + within + (upper ? size / 2 : 0));
-    }
-    return kir_shuffle(c->b, x, y, index, total);
-}
-
 static kir_value fold(tly_group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
-    kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
+    kir_value low = tly_reduce_halves(c, x, y, parts, 0);
+    kir_value high = tly_reduce_halves(c, x, y, parts, 1);
     int joins = g->rules->join != NULL && parts >= closing(g);
     return joins ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
@@ -78,28 +65,27 @@ static kir_value fit(const tly_group *g, unsigned lanes)
 static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
-    unsigned n = g->rows / parts, part = c->lanes / parts;
-    kir_branch direct = { 0 }, smaller = { 0 };
+    unsigned n = g->rows / parts, length = c->lanes / parts;
+    tly_region direct = { 0 }, smaller = { 0 };
+    emit_carry(&direct, n, state);
+    emit_carry(&smaller, n, state);
     if (parts == 1) {
         tly_group_take(g, state);
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
-        kir_if(c->b, &direct, equal(c, g->packed, imm(c, part)));
+        emit_if(c, &direct, equal(c, g->packed, imm(c, length)));
         take_parts(g, parts, 1, state);
-        kir_else(c->b, &direct, n, state);
-        if (part > 2) {
-            kir_if(c->b, &smaller, fit(g, part));
+        emit_else(c, &direct);
+        if (length > 2) {
+            emit_if(c, &smaller, fit(g, length));
             take_parts(g, parts, 0, state);
-            kir_else(c->b, &smaller, n, state);
+            emit_else(c, &smaller);
         }
         fold_halves(g, parts, state);
-        if (part > 2) {
-            kir_if_end(c->b, &smaller, n, state);
-            memcpy(state, smaller.result, n * sizeof *state);
-        }
-        kir_if_end(c->b, &direct, n, state);
-        memcpy(state, direct.result, n * sizeof *state);
+        if (length > 2)
+            emit_end(c, &smaller);
+        emit_end(c, &direct);
     }
     if (parts == closing(g))
         close(g, state, n);
@@ -126,16 +112,17 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
     kir_value span = udiv(c, most, udiv(c, length, lanes));
     span = tly_max(c, span, one);
     kir_value together = mul(c, span, imm(c, GROUP));
-    kir_loop some, each;
-    kir_for(c->b, &some, imm(c, 0), steps, together, 1, &none);
-    kir_value end = tly_min(c, add(c, some.i, together), steps);
-    kir_for(c->b, &each, some.i, end, span, 1, &none);
-    kir_value y = f->make(r, f->of, each.i, tly_min(c, add(c, each.i, span), end));
-    y = f->join(c, each.carried[0], y);
-    kir_for_end(c->b, &each, &y);
-    y = f->join(c, some.carried[0], each.result[0]);
-    kir_for_end(c->b, &some, &y);
-    return some.result[0];
+    kir_value all = none, some = 0;
+    tly_region group = { .state = { &all } }, each = { .state = { &some } };
+    emit_for(c, &group, imm(c, 0), steps, together);
+    kir_value end = tly_min(c, add(c, group.i, together), steps);
+    some = none;
+    emit_for(c, &each, group.i, end, span);
+    some = f->join(c, some, f->make(r, f->of, each.i, tly_min(c, add(c, each.i, span), end)));
+    emit_end(c, &each);
+    all = f->join(c, all, some);
+    emit_end(c, &group);
+    return all;
 }
 
 typedef struct folding {
@@ -171,18 +158,17 @@ static void store(tly_group *g, kir_value out, kir_value apart, kir_value count,
     kir_value scratch = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1);
     kir_value full = equal(c, count, imm(c, g->rows));
     full = band(c, full, equal(c, apart, imm(c, c->bytes[TLY_OUT])));
-    kir_branch way;
-    kir_loop l;
-    kir_if(c->b, &way, full);
+    tly_region way = { 0 }, l = { 0 };
+    emit_if(c, &way, full);
     kir_store(c->b, out, 0, y, 1, 0);
-    kir_else(c->b, &way, 0, NULL);
+    emit_else(c, &way);
     kir_store(c->b, scratch, 0, y, 1, 0);
-    kir_for(c->b, &l, imm(c, 0), count, one, 0, NULL);
+    emit_for(c, &l, imm(c, 0), count, one);
     kir_type t = KIR_TYPE(type_of(c, y).kind, 1);
     kir_value v = kir_load(c->b, t, tly_at(c, scratch, l.i, c->bytes[TLY_OUT]), 0, 1);
     kir_store(c->b, ptradd(c, out, mul(c, l.i, apart)), 0, v, 1, 0);
-    kir_for_end(c->b, &l, NULL);
-    kir_if_end(c->b, &way, 0, NULL);
+    emit_end(c, &l);
+    emit_end(c, &way);
 }
 
 /* What became of several rows: i1s, those whose results may be wrong, or 0; and of watched products
@@ -191,47 +177,38 @@ typedef struct doubt {
     kir_value bad, made, state;
 } doubt;
 
+static void carry_doubt(tly_region *r, doubt *d, int has_states)
+{
+    emit_carry(r, 1, &d->bad);
+    emit_carry(r, has_states, &d->made);
+    emit_carry(r, has_states, &d->state);
+}
+
 /* Rows in doubt once more. A mark of each, and what states there are, lie in scratch. */
 static void redo(tly_group *g, const doubt *d, kir_value first, kir_value count,
                  tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;
-    kir_value marks = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1), part[KIR_MAX_PARTS] = { 0 };
+    kir_value marks = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1), v[KIR_MAX_PARTS];
     const kir_type mark_type = KIR_TYPE(KIR_I32, 1);
     unsigned parts = d->made != 0 ? kir_parts(c->b, d->state) : 0;
-    kir_branch again, marked;
-    kir_loop each;
-    kir_if(c->b, &again, any(c, d->bad));
+    tly_region again = { 0 }, marked = { 0 }, each = { 0 };
+    emit_if(c, &again, any(c, d->bad));
     kir_store(c->b, marks, 0, convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, g->rows), d->bad), 1, 0);
     for (unsigned i = 0; i < parts; i++)
-        kir_store(c->b, marks, (i + 1) * TLY_MOST_VECTOR_BYTES, kir_part(c->b, d->state, i), 1, 0);
-    kir_for(c->b, &each, imm(c, 0), count, one, 0, NULL);
+        kir_store(c->b, marks, (i + 1) * TLY_MOST_VECTOR_BYTES, part(c, d->state, i), 1, 0);
+    emit_for(c, &each, imm(c, 0), count, one);
     kir_value mark = kir_load(c->b, mark_type, tly_at(c, marks, each.i, 4), 0, 1);
-    kir_if(c->b, &marked, differ(c, mark, constant(c, mark_type, 0)));
+    emit_if(c, &marked, differ(c, mark, constant(c, mark_type, 0)));
     for (unsigned i = 0; i < parts; i++) {
-        kir_type t = KIR_TYPE(type_of(c, kir_part(c->b, d->state, i)).kind, 1);
-        part[i] = kir_load(c->b, t, tly_at(c, marks, each.i, c->acc_bytes),
-                           (i + 1) * TLY_MOST_VECTOR_BYTES, 1);
+        kir_type t = KIR_TYPE(type_of(c, part(c, d->state, i)).kind, 1);
+        v[i] = kir_load(c->b, t, tly_at(c, marks, each.i, c->acc_bytes),
+                        (i + 1) * TLY_MOST_VECTOR_BYTES, 1);
     }
-    alone(g->r, add(c, first, each.i), d->made, parts > 0 ? kir_tuple(c->b, parts, part) : 0);
-    kir_if_end(c->b, &marked, 0, NULL);
-    kir_for_end(c->b, &each, NULL);
-    kir_if_end(c->b, &again, 0, NULL);
-}
-
-/* Where none is loaded in part, rows that are no whole vectors are in doubt, all of them. */
-static doubt or_all(tly_group *g, kir_branch *fits, doubt d)
-{
-    tly_build *c = g->r->c;
-    const kir_type truths = KIR_TYPE(KIR_I1, g->rows);
-    kir_value v[3] = { d.bad != 0 ? d.bad : constant(c, truths, 0), d.made, d.state };
-    unsigned n = d.made != 0 ? 3 : 1;
-    kir_else(c->b, fits, n, v);
-    v[0] = constant(c, truths, 1);
-    v[1] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    v[2] = d.made != 0 ? tly_reduce_one(c, g->rows) : 0;
-    kir_if_end(c->b, fits, n, v);
-    return (doubt){ fits->result[0], n > 1 ? fits->result[1] : 0, n > 1 ? fits->result[2] : 0 };
+    alone(g->r, add(c, first, each.i), d->made, parts > 0 ? kir_tuple(c->b, parts, v) : 0);
+    emit_end(c, &marked);
+    emit_end(c, &each);
+    emit_end(c, &again);
 }
 
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
@@ -244,18 +221,19 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.length = arg(c, KIR_ARG_LENGTH);
     kir_value in_apart = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    kir_value in = arg(c, KIR_ARG_IN), out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST];
+    kir_value in = arg(c, KIR_ARG_IN), out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST] = { 0 };
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.apart = choose(c, dense, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_apart);
     g.rate = choose(c, dense, imm(c, g.rows), imm(c, 1));
     /* What is met of squares, where the results themselves can tell. */
     const int notices = r->squared && g.masked;
-    const kir_value no = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_value met[TLY_GROUP_MET] = { no, no, no };
-    kir_loop l;
-    kir_branch fits = { 0 };
-    kir_for(c->b, &l, begin, end, imm(c, g.rows), notices ? TLY_GROUP_MET : 0, met);
+    kir_value met[TLY_GROUP_MET] = { i1(c, 0), i1(c, 0), i1(c, 0) };
+    doubt d = { 0 };
+    tly_region l = { 0 }, fits = { 0 };
+    emit_carry(&l, notices ? TLY_GROUP_MET : 0, met);
+    carry_doubt(&fits, &d, r->watched);
+    emit_for(c, &l, begin, end, imm(c, g.rows));
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     kir_value first = ptradd(c, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
     if (r->watched) {
@@ -268,20 +246,30 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.last = last;
     g.row_bytes = in_apart;
     if (!g.masked)
-        kir_if(c->b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
+        emit_if(c, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
-    doubt d = { .state = all };
+    d.state = all;
     if (!notices)
         all = tly_reduce_doubt(r, all, &d.bad, &d.made);
-    kir_value y = tly_reduce_result(r, all, 0);
+    kir_value y = tly_reduce_result(r, NULL, all, 0);
     if (notices)
-        y = tly_group_notice(&g, all, y, l.carried);
+        y = tly_group_notice(&g, all, y, met);
     store(&g, ptradd(c, out, mul(c, l.i, out_apart)), out_apart, count, y);
-    if (!g.masked)
-        d = or_all(&g, &fits, d);
+    if (!g.masked) {
+        const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
+        if (d.bad == 0)
+            d.bad = constant(c, truths, 0);
+        emit_else(c, &fits);
+        d.bad = constant(c, truths, 1); /* rows that are no whole vectors: all of them */
+        if (r->watched) {
+            d.made = i1(c, 0);
+            d.state = tly_reduce_one(c, g.rows);
+        }
+        emit_end(c, &fits);
+    }
     if (d.bad != 0)
         redo(&g, &d, l.i, count, alone);
-    kir_for_end(c->b, &l, l.carried);
+    emit_end(c, &l);
     if (notices)
-        tly_group_redo(&g, begin, end, l.result, alone);
+        tly_group_redo(&g, begin, end, met, alone);
 }

@@ -2,19 +2,18 @@
 /* How elements of several short rows become states, step by step; see reduce_group.h. */
 #include "reduce_group.h"
 
-#include <string.h>
-
 static kir_value numbered(const tly_group *g, kir_value position)
 {
     return g->has_steps ? add(g->r->c, g->index, position) : position;
 }
 
-static kir_value lifted(tly_group *g, kir_value x, kir_value position)
+/* Of a row whose element 0 has the address *row; NULL: not all lanes have an element. */
+static kir_value lifted(tly_group *g, const kir_value *row, kir_value x, kir_value position)
 {
-    kir_value index = 0;
+    tly_place at = tly_reduce_place(row, position, 0);
     if (g->r->indexed)
-        index = tly_reduce_indices(g->r, numbered(g, position), g->r->c->lanes, 1);
-    return g->rules->lift(g->r, x, index);
+        at.index = tly_reduce_indices(g->r, numbered(g, position), g->r->c->lanes, 1);
+    return g->rules->lift(g->r, x, &at);
 }
 
 /* Lines of what comes next: those of the next rows at once, or further ahead where these are short.
@@ -51,8 +50,8 @@ static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value 
     tly_build *c = g->r->c;
     kir_value x = ptradd(c, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
     if (!g->masked)
-        return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
-    x = lifted(g, tly_reduce_load_some(g->r, x, count, c->lanes), from);
+        return lifted(g, &row, tly_reduce_load(g->r, x, 0, c->lanes), from);
+    x = lifted(g, NULL, tly_reduce_load_some(g->r, x, count, c->lanes), from);
     return choose(c, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
 
@@ -69,51 +68,47 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
     tly_build *c = g->r->c;
     kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
     kir_value count = tly_min(c, g->length, first), in[TLY_GROUP_MOST];
-    kir_loop l;
-    kir_branch some;
+    tly_region l = { 0 }, some = { 0 };
+    emit_carry(&l, g->rows, state);
+    emit_carry(&some, g->rows, state);
     place_rows(g, in);
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = taken(g, state[i], some_of(g, in[i], imm(c, 0), count));
     fetch_ahead(g, imm(c, 0), g->rows);
-    kir_for(c->b, &l, first, whole, first, g->rows, state);
+    emit_for(c, &l, first, whole, first);
     kir_value skipped = mul(c, l.i, imm(c, c->bytes[TLY_IN]));
     for (unsigned i = 0; i < g->rows; i++) {
         kir_value x = tly_reduce_load(g->r, ptradd(c, in[i], skipped), 0, c->lanes);
-        l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
+        state[i] = g->rules->combine(c, state[i], lifted(g, &in[i], x, l.i));
     }
     fetch_ahead(g, skipped, g->rows);
-    kir_for_end(c->b, &l, l.carried);
-    if (!g->masked) {
-        memcpy(state, l.result, g->rows * sizeof *state);
+    emit_end(c, &l);
+    if (!g->masked)
         return;
-    }
     count = sub(c, g->length, tly_max(c, whole, first));
-    kir_if(c->b, &some, less(c, imm(c, 0), count));
+    emit_if(c, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
-        state[i] = g->rules->combine(c, l.result[i], some_of(g, in[i], whole, count));
+        state[i] = g->rules->combine(c, state[i], some_of(g, in[i], whole, count));
     fetch_ahead(g, mul(c, whole, imm(c, c->bytes[TLY_IN])), g->rows);
-    kir_else(c->b, &some, g->rows, state);
-    kir_if_end(c->b, &some, g->rows, l.result);
-    for (unsigned i = 0; i < g->rows; i++)
-        state[i] = some.result[i];
+    emit_end(c, &some);
 }
 
 /* Numbers from 0 on in each of so many parts of a vector. */
 static kir_value places(tly_group *g, kir_type t, unsigned parts)
 {
-    kir_value all = kir_iota(g->r->c->b, t);
-    return band(g->r->c, all, constant(g->r->c, t, t.lanes / parts - 1));
+    tly_build *c = g->r->c;
+    kir_value all = kir_iota(c->b, t);
+    return band(c, all, constant(c, t, t.lanes / parts - 1));
 }
 
-static kir_value lifted_parts(tly_group *g, kir_value x, unsigned parts)
+static kir_value lifted_parts(tly_group *g, tly_place at, kir_value x, unsigned parts)
 {
     tly_build *c = g->r->c;
-    kir_value index = 0;
     if (g->r->indexed) {
-        index = tly_reduce_indices(g->r, g->has_steps ? g->index : imm(c, 0), c->lanes, 0);
-        index = add(c, index, places(g, type_of(c, index), parts));
+        at.index = tly_reduce_indices(g->r, g->has_steps ? g->index : imm(c, 0), c->lanes, 0);
+        at.index = add(c, at.index, places(g, type_of(c, at.index), parts));
     }
-    return g->rules->lift(g->r, x, index);
+    return g->rules->lift(g->r, x, &at);
 }
 
 /* So many parts of a vector, each a row, one behind the other in memory. */
@@ -124,9 +119,10 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
     if (g->has_steps)
         fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
-        int64_t offset = (int64_t)i * c->lanes * c->bytes[TLY_IN];
-        kir_value x = tly_reduce_load(g->r, g->at, offset, c->lanes);
-        state[i] = taken(g, state[i], lifted_parts(g, x, parts));
+        int64_t skipped = (int64_t)i * c->lanes;
+        tly_place at = tly_place_after(tly_reduce_place(&g->at, 0, 0), skipped, 0);
+        kir_value x = tly_reduce_load(g->r, g->at, skipped * c->bytes[TLY_IN], c->lanes);
+        state[i] = taken(g, state[i], lifted_parts(g, at, x, parts));
     }
 }
 
@@ -152,7 +148,8 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
         for (unsigned k = parts; k > 1; k /= 2)
             for (unsigned m = 0; m < k / 2; m++)
                 x[m] = kir_shuffle(c->b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
-        kir_value whole = choose(c, there, lifted_parts(g, x[0], parts),
+        const tly_place unknown = { 0 };
+        kir_value whole = choose(c, there, lifted_parts(g, unknown, x[0], parts),
                                  g->rules->neutral(c, c->lanes));
         state[i] = taken(g, state[i], whole);
     }
@@ -186,14 +183,14 @@ static void take_steps(tly_group *g, void (*take)(tly_group *g, unsigned parts, 
         take(g, parts, state);
         return;
     }
-    kir_loop l;
+    tly_region l = { 0 };
+    emit_carry(&l, n, state);
     for (unsigned i = 0; i < n; i++)
         state[i] = g->rules->neutral(c, c->lanes);
-    kir_for(c->b, &l, g->from, g->to, imm(c, 1), n, state);
+    emit_for(c, &l, g->from, g->to, imm(c, 1));
     go_to_step(g, l.i);
-    take(g, parts, l.carried);
-    kir_for_end(c->b, &l, l.carried);
-    memcpy(state, l.result, n * sizeof *state);
+    take(g, parts, state);
+    emit_end(c, &l);
 }
 
 void tly_group_take(tly_group *g, kir_value *state)

@@ -8,46 +8,39 @@
  */
 #include "reduce_group.h"
 
-#include <string.h>
-
 #include "reduce_float.h"
 
 kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value *met)
 {
     tly_build *c = g->r->c;
-    kir_branch some;
-    kir_value v[TLY_GROUP_MET + 1] = { y };
     const kir_value no = constant(c, KIR_TYPE(KIR_I1, g->rows), 0);
-    kir_if(c->b, &some, any(c, tly_reduce_suspects(c, sums)));
+    tly_region some = { .state = { &y } };
+    emit_carry(&some, TLY_GROUP_MET, met);
+    emit_if(c, &some, any(c, tly_reduce_suspects(c, sums)));
     const kir_value endless = constant(c, KIR_TYPE(c->acc.kind, g->rows),
                                        tly_reduce_format_of(c)->infinity);
     kir_value is_zero = oeq(c, sums, constant(c, type_of(c, sums), 0));
     kir_value is_tiny = tly_reduce_strays(c, sums, no, no);
     kir_value is_met[TLY_GROUP_MET] = { is_tiny, is_zero, oeq(c, sums, endless) };
-    v[0] = choose(c, is_tiny, constant(c, type_of(c, y), 0), y);
+    y = choose(c, is_tiny, like(c, y, 0), y);
     for (unsigned i = 0; i < TLY_GROUP_MET; i++)
-        v[i + 1] = bor(c, met[i], any(c, is_met[i]));
-    kir_else(c->b, &some, TLY_GROUP_MET + 1, v);
-    v[0] = y;
-    memcpy(v + 1, met, TLY_GROUP_MET * sizeof *met);
-    kir_if_end(c->b, &some, TLY_GROUP_MET + 1, v);
-    memcpy(met, some.result + 1, TLY_GROUP_MET * sizeof *met);
-    return some.result[0];
+        met[i] = bor(c, met[i], any(c, is_met[i]));
+    emit_end(c, &some);
+    return y;
 }
 
 /* i1: some of what was met has to be done once more. */
 static kir_value has_strays(tly_build *c, const kir_value *met)
 {
-    kir_branch some;
-    kir_value any = bor(c, bor(c, met[0], met[1]), met[2]);
-    kir_if(c->b, &some, any);
+    kir_value strays = bor(c, bor(c, met[0], met[1]), met[2]);
+    tly_region some = { .state = { &strays } };
+    emit_if(c, &some, strays);
     kir_value flags = kir_flags(c->b), under = tly_reduce_raised(c, flags, KIR_UNDERFLOWED);
     kir_value over = tly_reduce_raised(c, flags, KIR_OVERFLOWED);
-    kir_value strays = bor(c, met[0], band(c, met[1], under));
+    strays = bor(c, met[0], band(c, met[1], under));
     strays = bor(c, strays, band(c, met[2], over));
-    kir_else(c->b, &some, 1, &strays);
-    kir_if_end(c->b, &some, 1, &any);
-    return some.result[0];
+    emit_end(c, &some);
+    return strays;
 }
 
 void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_value *met,
@@ -61,16 +54,14 @@ void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_valu
                                    : c->bytes[TLY_OUT] == 4 ? KIR_I32
                                                             : KIR_I16,
                                    1);
-    kir_branch some, marked;
-    kir_loop l;
-    kir_if(c->b, &some, has_strays(c, met));
-    kir_for(c->b, &l, begin, end, one, 0, NULL);
+    tly_region some = { 0 }, marked = { 0 }, l = { 0 };
+    emit_if(c, &some, has_strays(c, met));
+    emit_for(c, &l, begin, end, one);
     kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, l.i, apart)), 0, 1);
     kir_value endless = constant(c, bits, tly_value_bits(TLY_MOST, dtype));
-    kir_value mark = bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, endless));
-    kir_if(c->b, &marked, mark);
+    emit_if(c, &marked, bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, endless)));
     alone(g->r, l.i, 0, 0);
-    kir_if_end(c->b, &marked, 0, NULL);
-    kir_for_end(c->b, &l, NULL);
-    kir_if_end(c->b, &some, 0, NULL);
+    emit_end(c, &marked);
+    emit_end(c, &l);
+    emit_end(c, &some);
 }

@@ -50,15 +50,15 @@ static void fold(tly_reduce_stream *s, const tly_states *of)
     int64_t levels = 0;
     while (1 << levels < c->plan->steps_at_once)
         levels++;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), imm(c, levels), imm(c, 1), 1, &half);
-    joining p = { of, of, of, l.carried[0],
+    tly_region l = { .state = { &half } };
+    emit_for(c, &l, imm(c, 0), imm(c, levels), imm(c, 1));
+    joining p = { of, of, of, half,
                   s->drifts      ? tly_reduce_lanes_join
                   : s->r.watched ? tly_reduce_join_records
                                  : combine };
-    tly_stream_each(s, l.carried[0], 0, join_lanes, &p);
-    half = tly_part(c, l.carried[0], 2);
-    kir_for_end(c->b, &l, &half);
+    tly_stream_each(s, half, 0, join_lanes, &p);
+    half = tly_part(c, half, 2);
+    emit_end(c, &l);
 }
 
 static kir_value vectors_of(tly_reduce_stream *s)
@@ -67,98 +67,95 @@ static kir_value vectors_of(tly_reduce_stream *s)
 }
 
 /* One output's elements of a span, one by one, where nothing leaves the range that need not. */
-static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in,
-                        kir_value (*lift)(tly_reduce *r, kir_value x), kir_value sum)
+static kir_value scaled(tly_reduce_stream *s, const tly_reduce_span *span, kir_value in,
+                        kir_value (*lift)(tly_reduce *r, kir_value x, const tly_place *at),
+                        kir_value sum)
 {
     tly_build *c = s->r.c;
     kir_value apart = tly_axis(c, TLY_IN), one = imm(c, 1);
-    kir_loop step, l;
-    kir_for(c->b, &step, span->begin, span->end, one, 1, &sum);
-    kir_value at = tly_reduce_step(c, in, step.i);
-    kir_for(c->b, &l, span->from, span->to, one, 1, step.carried);
-    kir_value x = tly_reduce_load(&s->r, ptradd(c, at, mul(c, l.i, apart)), 0, 1);
-    sum = tly_reduce_add(c, l.carried[0], lift(&s->r, x));
-    kir_for_end(c->b, &l, &sum);
-    kir_for_end(c->b, &step, l.result);
-    return step.result[0];
+    tly_region step = { .state = { &sum } }, l = step;
+    emit_for(c, &step, span->begin, span->end, one);
+    kir_value first = tly_reduce_step(c, in, step.i);
+    emit_for(c, &l, span->from, span->to, one);
+    kir_value p = ptradd(c, first, mul(c, l.i, apart));
+    const tly_place at = tly_reduce_place(&p, 0, 0);
+    sum = tly_reduce_add(c, sum, lift(&s->r, tly_reduce_load(&s->r, p, 0, 1), &at));
+    emit_end(c, &l);
+    emit_end(c, &step);
+    return sum;
 }
 
-static kir_value lift_sum(tly_reduce *r, kir_value x)
+static kir_value lift_sum(tly_reduce *r, kir_value x, const tly_place *at)
 {
+    (void)at;
     return tly_reduce_scaled(r->c, x);
 }
 
-static kir_value lift_square(tly_reduce *r, kir_value x)
+static kir_value lift_square(tly_reduce *r, kir_value x, const tly_place *at)
 {
-    return tly_lift(r->c, mul(r->c, x, r->stretch));
+    return tly_element(r->c, at, mul(r->c, x, r->stretch));
 }
 
 /* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
  * right in every order. */
-static void judge_sums(tly_reduce_stream *s, const tly_span *span, const tly_states *to)
+static void judge_sums(tly_reduce_stream *s, const tly_reduce_span *span, const tly_states *to)
 {
     tly_build *c = s->r.c;
-    kir_branch overflowed, again;
-    kir_loop l;
-    kir_if(c->b, &overflowed, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED));
-    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    kir_value sum = kir_part(c->b, tly_stream_load(s, to, l.i, 1), 0),
-              zero = constant(c, c->acc, 0);
-    kir_if(c->b, &again, tly_not(c, tly_reduce_finite(c, sum)));
+    tly_region overflowed = { 0 }, again = { 0 }, l = { 0 };
+    emit_if(c, &overflowed, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED));
+    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+    kir_value sum = part(c, tly_stream_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
+    emit_if(c, &again, tly_not(c, tly_reduce_finite(c, sum)));
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    kir_value none = kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
-    sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, none));
+    sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, pair(c, zero, zero)));
     tly_stream_store(s, to, l.i, sum);
-    kir_if_end(c->b, &again, 0, NULL);
-    kir_for_end(c->b, &l, NULL);
-    kir_if_end(c->b, &overflowed, 0, NULL);
+    emit_end(c, &again);
+    emit_end(c, &l);
+    emit_end(c, &overflowed);
 }
 
 /* i1: there are such that may be wrong among sums of squares, or behind them. */
 static kir_value has_suspects(tly_reduce_stream *s, const tly_states *of)
 {
     tly_build *c = s->r.c;
-    kir_value some = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), vectors_of(s), imm(c, c->lanes), 1, &some);
-    kir_value sum = kir_part(c->b, tly_stream_load(s, of, l.i, c->lanes), 0);
-    kir_value here = any(c, tly_reduce_suspects(c, sum));
-    some = bor(c, l.carried[0], here);
-    kir_for_end(c->b, &l, &some);
-    return l.result[0];
+    kir_value some = i1(c, 0);
+    tly_region l = { .state = { &some } };
+    emit_for(c, &l, imm(c, 0), vectors_of(s), imm(c, c->lanes));
+    kir_value sum = part(c, tly_stream_load(s, of, l.i, c->lanes), 0);
+    some = bor(c, some, any(c, tly_reduce_suspects(c, sum)));
+    emit_end(c, &l);
+    return some;
 }
 
 /* Sums of squares that left the range, or whose squares may have. */
-static void judge_squares(tly_reduce_stream *s, const tly_span *span, const tly_states *to)
+static void judge_squares(tly_reduce_stream *s, const tly_reduce_span *span, const tly_states *to)
 {
     tly_build *c = s->r.c;
-    kir_branch some, stray;
-    kir_loop l;
-    kir_if(c->b, &some, has_suspects(s, to));
+    tly_region some = { 0 }, stray = { 0 }, l = { 0 };
+    emit_if(c, &some, has_suspects(s, to));
     kir_value met = kir_flags(c->b), under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
     kir_value over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
-    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    kir_value sum = kir_part(c->b, tly_stream_load(s, to, l.i, 1), 0),
-              zero = constant(c, c->acc, 0);
-    kir_if(c->b, &stray, tly_reduce_strays(c, sum, under, over));
+    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+    kir_value sum = part(c, tly_stream_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
+    emit_if(c, &stray, tly_reduce_strays(c, sum, under, over));
     s->r.stretch = tly_reduce_stretch(c, sum);
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value again = scaled(s, span, in, lift_square, zero);
-    tly_stream_store(s, to, l.i, kir_tuple(c->b, 2, (kir_value[]){ sum, again }));
-    kir_if_end(c->b, &stray, 0, NULL);
-    kir_for_end(c->b, &l, NULL);
-    kir_if_end(c->b, &some, 0, NULL);
+    tly_stream_store(s, to, l.i, pair(c, sum, again));
+    emit_end(c, &stray);
+    emit_end(c, &l);
+    emit_end(c, &some);
 }
 
 /* Products by chains, and if one of these left the range, element by element. */
-static void walk_products(tly_reduce_stream *s, const tly_span *span)
+static void walk_products(tly_reduce_stream *s, const tly_reduce_span *span)
 {
     tly_build *c = s->r.c;
-    kir_branch again;
+    tly_region again = { 0 };
     tly_stream_walk(s, span, kir_keep(c->b, span->in), 0);
-    kir_if(c->b, &again, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    emit_if(c, &again, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
     tly_stream_walk(s, span, kir_keep(c->b, span->in), 1);
-    kir_if_end(c->b, &again, 0, NULL);
+    emit_end(c, &again);
 }
 
 /* ---- a chunk, as reduce.h's form ---- */
@@ -186,15 +183,15 @@ static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user
     if (s->drifts)
         v = tly_reduce_lanes_product(c, v);
     if (s->r.added) {
-        kir_value beside = kir_part(c->b, tly_reduce_none(&s->r, n), 1);
-        v = kir_tuple(c->b, 2, (kir_value[]){ v, beside });
+        kir_value beside = part(c, tly_reduce_none(&s->r, n), 1);
+        v = pair(c, v, beside);
     }
     if (s->r.squared)
-        v = kir_tuple(c->b, 2, (kir_value[]){ v, v });
+        v = pair(c, v, v);
     tly_stream_store(s, user, lane, v);
 }
 
-static void walk(tly_reduce_stream *s, const tly_span *span, tly_states *to)
+static void walk(tly_reduce_stream *s, const tly_reduce_span *span, tly_states *to)
 {
     tly_reduce *r = &s->r;
     if (r->watched)
@@ -207,7 +204,7 @@ static void walk(tly_reduce_stream *s, const tly_span *span, tly_states *to)
     tly_stream_each(s, vectors_of(s), 1, hand_on, to);
 }
 
-static void walk_by_distances(tly_reduce_stream *s, const tly_span *span, tly_states *to)
+static void walk_by_distances(tly_reduce_stream *s, const tly_reduce_span *span, tly_states *to)
 {
     tly_reduce_stream near = *s;
     near.drifts = 1;
@@ -225,22 +222,22 @@ static kir_value distances_pay(tly_build *c)
     return band(c, few, tly_reduce_drift_pays(c));
 }
 
-static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
+static kir_value make(tly_reduce *r, const tly_reduce_span *span, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
     tly_build *c = r->c;
     tly_states to = outputs(s, at);
-    kir_branch many = { 0 };
+    tly_region many = { 0 };
     if (tly_reduce_hands_on(r))
         kir_clear_flags(c->b);
     if (tly_reduce_may_drift(r)) {
-        kir_if(c->b, &many, distances_pay(c));
+        emit_if(c, &many, distances_pay(c));
         walk_by_distances(s, span, &to);
-        kir_else(c->b, &many, 0, NULL);
+        emit_else(c, &many);
     }
     walk(s, span, &to);
     if (tly_reduce_may_drift(r))
-        kir_if_end(c->b, &many, 0, NULL);
+        emit_end(c, &many);
     if (r->added)
         judge_sums(s, span, &to);
     if (r->squared)
@@ -267,8 +264,8 @@ static kir_value take(tly_reduce *r, kir_value record)
 
 typedef struct results {
     tly_states from;
-    kir_value out;
-    const tly_span *all;
+    const tly_row *row;
+    tly_reduce_span all;
 } results;
 
 static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
@@ -276,9 +273,11 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
     tly_build *c = s->r.c;
     const results *to = user;
     kir_value apart = tly_axis(c, TLY_IN), y = tly_stream_load(s, &to->from, lane, n);
-    tly_span all = *to->all;
+    const tly_place at = tly_place_in(to->row, 0, lane);
+    tly_reduce_span all = to->all;
     all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
-    tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
+    y = tly_reduce_finish(&s->r, &all, &at, apart, y);
+    tly_reduce_store(&s->r, to->row->at[TLY_OUT], lane, y);
 }
 
 /* Sums of more elements than states hold. */
@@ -286,37 +285,37 @@ static void finish_long(tly_reduce_stream *s, const results *to)
 {
     tly_build *c = s->r.c;
     kir_value apart = tly_axis(c, TLY_IN);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    tly_span all = *to->all;
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+    tly_reduce_span all = to->all;
     all.in = tly_at(c, all.in, l.i, c->bytes[TLY_IN]);
     kir_value whole = tly_reduce_count(&s->r, &all, apart);
-    tly_reduce_store(&s->r, to->out, l.i, tly_reduce_result_of_whole(&s->r, whole));
-    kir_for_end(c->b, &l, NULL);
+    whole = tly_reduce_result_of_whole(&s->r, whole);
+    tly_reduce_store(&s->r, to->row->at[TLY_OUT], l.i, whole);
+    emit_end(c, &l);
 }
 
 /* Products one by one, as each may be the plain loop's. */
-static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
+static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
     tly_build *c = r->c;
-    results to = { outputs(s, state), out, all };
-    kir_loop l;
-    if (!r->watched) {
-        kir_branch beyond = { 0 };
-        if (r->exact) {
-            kir_if(c->b, &beyond, tly_reduce_is_beyond(r));
-            finish_long(s, &to);
-            kir_else(c->b, &beyond, 0, NULL);
-        }
-        tly_stream_each(s, s->unit, 0, finish_lane, &to);
-        if (r->exact)
-            kir_if_end(c->b, &beyond, 0, NULL);
+    results to = { outputs(s, state), row, tly_reduce_all(c, row->at[TLY_IN]) };
+    tly_region beyond = { 0 }, l = { 0 };
+    if (r->watched) {
+        emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+        finish_lane(s, l.i, 1, &to);
+        emit_end(c, &l);
         return;
     }
-    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    finish_lane(s, l.i, 1, &to);
-    kir_for_end(c->b, &l, NULL);
+    if (r->exact) {
+        emit_if(c, &beyond, tly_reduce_is_beyond(r));
+        finish_long(s, &to);
+        emit_else(c, &beyond);
+    }
+    tly_stream_each(s, s->unit, 0, finish_lane, &to);
+    if (r->exact)
+        emit_end(c, &beyond);
 }
 
 /* ---- the kernel ---- */

@@ -25,15 +25,15 @@ typedef void (*lane_body)(lanes *k, kir_value lane, unsigned n, void *user);
 static void each_lane(lanes *k, lane_body body, void *user)
 {
     tly_build *c = k->r.c;
-    kir_loop l;
+    tly_region l = { 0 }, rest = { 0 };
     if (c->lanes > 1) {
-        kir_for(c->b, &l, imm(c, 0), k->whole, imm(c, c->lanes), 0, NULL);
+        emit_for(c, &l, imm(c, 0), k->whole, imm(c, c->lanes));
         body(k, l.i, c->lanes, user);
-        kir_for_end(c->b, &l, NULL);
+        emit_end(c, &l);
     }
-    kir_for(c->b, &l, k->whole, k->count, imm(c, 1), 0, NULL);
-    body(k, l.i, 1, user);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &rest, k->whole, k->count, imm(c, 1));
+    body(k, rest.i, 1, user);
+    emit_end(c, &rest);
 }
 
 /* The states of a tile, from lane 0 on. */
@@ -48,25 +48,30 @@ static void clear(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
     kir_value row = states_at(k, states);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     tly_states_store(c, tly_states_at(c, row, l.i), 0, tly_neutral(c, c->vec));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
-/* i1: a sum is infinite or NaN, or one of squares may be wrong. */
+/* i1s: sums are infinite or NaN, or ones of squares may be wrong. */
+static kir_value is_bad(lanes *k, kir_value sums)
+{
+    tly_build *c = k->r.c;
+    return k->r.squared ? tly_reduce_suspects(c, sums) : tly_not(c, tly_reduce_finite(c, sums));
+}
+
+/* i1: there are such. */
 static kir_value is_lost(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
-    kir_value row = states_at(k, states), lost = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &lost);
+    kir_value row = states_at(k, states), lost = i1(c, 0);
+    tly_region l = { .state = { &lost } };
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value v = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
-    kir_value here = any(c, k->r.squared ? tly_reduce_suspects(c, v)
-                                         : tly_not(c, tly_reduce_finite(c, v)));
-    lost = bor(c, l.carried[0], here);
-    kir_for_end(c->b, &l, &lost);
-    return l.result[0];
+    lost = bor(c, lost, any(c, is_bad(k, v)));
+    emit_end(c, &l);
+    return lost;
 }
 
 /* Those at `to`, each of one at x and one at y. */
@@ -75,13 +80,13 @@ static void each_pair(lanes *k, kir_value x, kir_value y, kir_value to,
 {
     tly_build *c = k->r.c;
     kir_value row[3] = { states_at(k, x), states_at(k, y), states_at(k, to) };
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value v[2];
     for (int i = 0; i < 2; i++)
         v[i] = tly_states_load(c, tly_states_at(c, row[i], l.i), 0, c->lanes);
     tly_states_store(c, tly_states_at(c, row[2], l.i), 0, f(c, v[0], v[1]));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* ---- elements to states ---- */
@@ -107,22 +112,24 @@ static kir_value scaled(lanes *k, kir_value x, kir_value state)
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
-    kir_value skipped = mul(c, lane, tly_step(c, TLY_IN)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
+    kir_value skipped = mul(c, lane, tly_step(c, TLY_IN)), x[MAX_STEPS];
+    tly_place place[MAX_STEPS];
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
         kir_value from = ptradd(c, in->at[i], skipped);
         x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
                     : tly_reduce_load(&k->r, from, 0, n);
+        place[i] = tly_reduce_place(some ? NULL : &in->at[i], 0, lane);
         if (k->r.indexed)
-            index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
+            place[i].index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         if (by)
             x[i] = scaled(k, x[i], by);
         if (in->plain)
-            state = tly_combine(c, state, tly_lift_at(c, x[i], index[i]));
+            state = tly_combine(c, state, tly_element(c, &place[i], x[i]));
     }
     if (!in->plain)
-        state = tly_take(c, state, x, index, in->count);
+        state = tly_take(c, state, x, place, in->count);
     tly_states_store(c, at, 0, state);
 }
 
@@ -139,15 +146,14 @@ static void pass_all(lanes *k, rows *some)
         each_lane(k, pass_lanes, some);
         return;
     }
-    kir_loop l;
-    kir_branch rest;
-    kir_for(c->b, &l, imm(c, 0), k->whole, imm(c, c->lanes), 0, NULL);
+    tly_region l = { 0 }, rest = { 0 };
+    emit_for(c, &l, imm(c, 0), k->whole, imm(c, c->lanes));
     pass(k, l.i, c->lanes, 0, some);
-    kir_for_end(c->b, &l, NULL);
-    kir_if(c->b, &rest, less(c, k->whole, k->count));
+    emit_end(c, &l);
+    emit_if(c, &rest, less(c, k->whole, k->count));
     pass(k, k->whole, c->lanes, sub(c, k->count, k->whole), some);
-    kir_else(c->b, &rest, 0, NULL);
-    kir_if_end(c->b, &rest, 0, NULL);
+    emit_else(c, &rest);
+    emit_end(c, &rest);
 }
 
 /* Elements [from, to) of a step by so many rows. */
@@ -156,18 +162,19 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
 {
     tly_build *c = k->r.c;
     kir_value axis = tly_axis(c, TLY_IN);
-    kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, some.count), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, from, to, imm(c, some.count));
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)
         some.at[i] = ptradd(c, i > 0 ? some.at[i - 1] : in, i > 0 ? axis : mul(c, l.i, axis));
     pass_all(k, &some);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* The states of a span, so many rows at once; `by` unless 0: of elements that are scaled as those
  * states demand. */
-static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, kir_value by)
+static void walk(lanes *k, const tly_reduce_span *s, kir_value states, unsigned together,
+                 kir_value by)
 {
     tly_build *c = k->r.c;
     rows some = { .states = states_at(k, states),
@@ -176,15 +183,15 @@ static void walk(lanes *k, const tly_span *s, kir_value states, unsigned togethe
                   .scaled = by ? states_at(k, by) : 0 };
     kir_value length = arg(c, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
-    kir_loop l;
+    tly_region l = { 0 };
     clear(k, states);
-    kir_for(c->b, &l, s->begin, s->end, imm(c, 1), 0, NULL);
+    emit_for(c, &l, s->begin, s->end, imm(c, 1));
     kir_value step = tly_reduce_step(c, s->in, l.i), index = mul(c, l.i, length);
     pass_rows(k, some, step, index, s->from, middle);
     some.count = 1;
     if (together > 1)
         pass_rows(k, some, step, index, middle, s->to);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* ---- states are addresses ---- */
@@ -208,8 +215,7 @@ static tly_row begin(tly_reduce *r, kir_value output)
     kir_value row = udiv(c, output, blocks);
     kir_value from = mul(c, sub(c, output, mul(c, row, blocks)), tile);
     tly_row at = tly_row_address(c, row);
-    at.at[TLY_IN] = ptradd(c, at.at[TLY_IN], mul(c, from, tly_step(c, TLY_IN)));
-    at.at[TLY_OUT] = ptradd(c, at.at[TLY_OUT], mul(c, from, tly_step(c, TLY_OUT)));
+    at = tly_row_move(c, &at, from, tly_step);
     k->states = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), at.at[TLY_IN]);
     k->count = tly_min(c, tile, sub(c, arg(c, KIR_ARG_INNER), from));
     k->whole = c->lanes > 1 ? tly_round_down(c, k->count, c->lanes) : imm(c, 0);
@@ -222,22 +228,21 @@ static void mark_zeros(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
     kir_value total = equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
-    kir_branch marks;
-    kir_loop l;
-    kir_if(c->b, &marks, total);
+    tly_region marks = { 0 }, l = { 0 };
+    emit_if(c, &marks, total);
     kir_value right = tly_not(c, tly_reduce_raised(c, kir_flags(c->b), KIR_UNDERFLOWED));
     right = kir_splat(c->b, right, c->lanes);
     kir_value row = states_at(k, states), none = tly_neutral(c, c->vec);
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value at = tly_states_at(c, row, l.i), sum = tly_states_load(c, at, 0, c->lanes);
     kir_value zero = oeq(c, sum, constant(c, c->vec, 0));
     sum = choose(c, band(c, zero, right), none, sum);
     tly_states_store(c, at, 0, sum);
-    kir_for_end(c->b, &l, NULL);
-    kir_if_end(c->b, &marks, 0, NULL);
+    emit_end(c, &l);
+    emit_end(c, &marks);
 }
 
-static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
+static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value at)
 {
     lanes *k = (lanes *)r;
     walk(k, s, at, (unsigned)r->c->plan->pass_steps, 0);
@@ -261,7 +266,8 @@ static kir_value take(tly_reduce *r, kir_value record)
 /* ---- results ---- */
 
 typedef struct results {
-    kir_value out, states;
+    const tly_row *row;
+    kir_value states;
     kir_value scaled; /* the same of scaled elements; 0: there are none */
 } results;
 
@@ -286,13 +292,14 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n), unit = 0;
     if (to->scaled) {
         kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
-        kir_value bad = k->r.squared ? tly_reduce_suspects(c, state)
-                                     : tly_not(c, tly_reduce_finite(c, state));
+        kir_value bad = is_bad(k, state);
         kir_value by = k->r.squared ? tly_reduce_unit(c, state) : tly_reduce_large(c, one(c, n));
         state = choose(c, bad, again, state);
         unit = choose(c, bad, by, one(c, n));
     }
-    tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, unmarked(k, state), unit));
+    const tly_place at = tly_place_in(to->row, 0, lane);
+    tly_reduce_store(&k->r, to->row->at[TLY_OUT], lane,
+                     tly_reduce_result(&k->r, &at, unmarked(k, state), unit));
 }
 
 /* i1: sums that are not finite, where one overflowed, or may have in another thread, are added once
@@ -311,64 +318,62 @@ static kir_value squares_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;
     kir_value elsewhere = equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_COMBINE));
-    kir_value row = states_at(k, state), none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_branch some;
-    kir_loop l;
-    kir_if(c->b, &some, is_lost(k, state));
+    kir_value row = states_at(k, state), strays = i1(c, 0);
+    tly_region some = { .state = { &strays } }, l = some;
+    emit_if(c, &some, is_lost(k, state));
     kir_value met = kir_flags(c->b), over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
     kir_value under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
     over = kir_splat(c->b, bor(c, elsewhere, over), c->lanes);
     under = kir_splat(c->b, bor(c, elsewhere, under), c->lanes);
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &none);
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value sum = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
     kir_value open = band(c, under, tly_reduce_is_plus(c, sum));
-    kir_value here = any(c, tly_reduce_strays(c, sum, open, over));
-    here = bor(c, l.carried[0], here);
-    kir_for_end(c->b, &l, &here);
-    kir_else(c->b, &some, 1, l.result);
-    kir_if_end(c->b, &some, 1, &none);
-    return some.result[0];
+    strays = bor(c, strays, any(c, tly_reduce_strays(c, sum, open, over)));
+    emit_end(c, &l);
+    emit_end(c, &some);
+    return strays;
 }
 
 /* Sums of more elements than states hold. */
-static void finish_long(lanes *k, const tly_span *all, kir_value out)
+static void finish_long(lanes *k, const tly_reduce_span *all, kir_value out)
 {
     tly_build *c = k->r.c;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, 1), 0, NULL);
-    tly_span one = *all;
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), k->count, imm(c, 1));
+    tly_reduce_span one = *all;
     one.in = ptradd(c, all->in, mul(c, l.i, tly_step(c, TLY_IN)));
     kir_value whole = tly_reduce_count(&k->r, &one, tly_axis(c, TLY_IN));
     tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
-static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
+static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     lanes *k = (lanes *)r;
     tly_build *c = r->c;
-    results to = { out, states_at(k, state), 0 };
-    kir_branch rare;
+    const tly_reduce_span all = tly_reduce_all(c, row->at[TLY_IN]);
+    results to = { row, states_at(k, state), 0 };
+    tly_region rare = { 0 };
     if (!r->added && !r->squared && !r->exact) {
         each_lane(k, finish_lane, &to);
         return;
     }
-    kir_if(c->b, &rare,
-           r->exact     ? tly_reduce_is_beyond(r)
-           : r->squared ? squares_stray(k, state)
-                        : sums_stray(k, state));
+    emit_if(c, &rare,
+            r->exact     ? tly_reduce_is_beyond(r)
+            : r->squared ? squares_stray(k, state)
+                         : sums_stray(k, state));
     if (r->exact) {
-        finish_long(k, all, out);
+        finish_long(k, &all, row->at[TLY_OUT]);
     } else {
         kir_value again = place(r, imm(c, 2));
-        walk(k, all, again, 1, state);
+        walk(k, &all, again, 1, state);
         to.scaled = states_at(k, again);
         each_lane(k, finish_lane, &to);
         to.scaled = 0;
     }
-    kir_else(c->b, &rare, 0, NULL);
+    emit_else(c, &rare);
     each_lane(k, finish_lane, &to);
-    kir_if_end(c->b, &rare, 0, NULL);
+    emit_end(c, &rare);
 }
 
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)

@@ -2,8 +2,6 @@
 /* Products as mantissas and exponents; see reduce_range.c. */
 #include "reduce_float.h"
 
-#include <string.h>
-
 /* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending
  * 301, 300, 309, 430, growing 289, 295, 325, 611, specials 275, 281, 286, 333; benign 250 (Zen
  * 4, AVX-512, minima on a busy machine). */
@@ -24,25 +22,28 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
     kir_value tiny = less(c, size(c, x), least);
     /* A multiplication of all lanes that raises no flag, whatever LLVM makes of it. */
-    x = bin(c, KIR_MUL, x, choose(c, tiny, real(c, n, f->large), real(c, n, f->one)));
-    exponent = bin(c, KIR_SUB, exponent, choose(c, tiny, integer(c, n, 64), zero));
+    x = mul(c, x, choose(c, tiny, real(c, n, f->large), real(c, n, f->one)));
+    exponent = sub(c, exponent, choose(c, tiny, integer(c, n, 64), zero));
     kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
-    kir_value e = bin(c, KIR_LSHR, magnitude, integer(c, n, f->mantissa));
-    e = bin(c, KIR_SUB, e, integer(c, n, f->bias));
-    kir_value m = bin(c, KIR_AND, bits, integer(c, n, (int64_t)~f->infinity));
-    m = as(c, c->acc.kind, bin(c, KIR_OR, m, integer(c, n, (int64_t)f->one)));
+    kir_value e = lshr(c, magnitude, integer(c, n, f->mantissa));
+    e = sub(c, e, integer(c, n, f->bias));
+    kir_value m = band(c, bits, integer(c, n, (int64_t)~f->infinity));
+    m = as(c, c->acc.kind, bor(c, m, integer(c, n, (int64_t)f->one)));
     kir_value number = less(c, zero, magnitude);
-    number = bin(c, KIR_AND, number, tly_reduce_finite(c, x));
-    return kir_tuple(c->b, 2,
-                     (kir_value[]){ choose(c, number, m, x),
-                                    choose(c, number, bin(c, KIR_ADD, exponent, e), zero) });
+    number = band(c, number, tly_reduce_finite(c, x));
+    m = choose(c, number, m, x);
+    return pair(c, m, choose(c, number, add(c, exponent, e), zero));
+}
+
+static kir_value plain_one(tly_build *c, unsigned lanes)
+{
+    return real(c, lanes, tly_reduce_format_of(c)->one);
 }
 
 kir_value tly_reduce_one(tly_build *c, unsigned lanes)
 {
-    return kir_tuple(
-        c->b, 2,
-        (kir_value[]){ real(c, lanes, tly_reduce_format_of(c)->one), integer(c, lanes, 0) });
+    kir_value one = plain_one(c, lanes);
+    return pair(c, one, integer(c, lanes, 0));
 }
 
 /* Exponents stay far within their integers: beyond the limit no product comes back. */
@@ -50,9 +51,9 @@ kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y)
 {
     enum { FAR = 1 << 28 };
     unsigned n = lanes_of(c, x);
-    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
-    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
-    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, FAR)), integer(c, n, -FAR));
+    kir_value m = mul(c, part(c, x, 0), part(c, y, 0));
+    kir_value e = add(c, part(c, x, 1), part(c, y, 1));
+    e = smax(c, smin(c, e, integer(c, n, FAR)), integer(c, n, -FAR));
     return split(c, m, e);
 }
 
@@ -61,36 +62,31 @@ kir_value tly_reduce_split(tly_build *c, kir_value x)
     return split(c, x, integer(c, lanes_of(c, x), 0));
 }
 
-static kir_value lift_split(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift_split(tly_reduce *r, kir_value x, const tly_place *at)
 {
-    (void)index;
+    (void)at;
     return tly_reduce_split(r->c, x);
 }
 
-static kir_value lift_plain(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift_plain(tly_reduce *r, kir_value x, const tly_place *at)
 {
     (void)r;
-    (void)index;
+    (void)at;
     return x;
 }
 
 static kir_value multiply(tly_build *c, kir_value x, kir_value y)
 {
-    return bin(c, KIR_MUL, x, y);
-}
-
-static kir_value plain_one(tly_build *c, unsigned lanes)
-{
-    return real(c, lanes, tly_reduce_format_of(c)->one);
+    return mul(c, x, y);
 }
 
 /* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk.
  * What is no number stands for itself, whatever its exponent. */
 static kir_value join_split(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
-    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
-    return kir_tuple(c->b, 2, (kir_value[]){ m, e });
+    kir_value m = mul(c, part(c, x, 0), part(c, y, 0));
+    kir_value e = add(c, part(c, x, 1), part(c, y, 1));
+    return pair(c, m, e);
 }
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
@@ -106,10 +102,10 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
 /* A mantissa that was multiplied as it is, split once more. */
 kir_value tly_reduce_close(tly_build *c, kir_value state)
 {
-    return split(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
+    return split(c, part(c, state, 0), part(c, state, 1));
 }
 
-static kir_value chain_of(tly_reduce *r, const tly_span *some)
+static kir_value chain_of(tly_reduce *r, const tly_reduce_span *some)
 {
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     return tly_reduce_close(r->c, tly_reduce_walk(r, &rules, some));
@@ -117,7 +113,7 @@ static kir_value chain_of(tly_reduce *r, const tly_span *some)
 
 static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_value to)
 {
-    tly_span some = *(const tly_span *)of;
+    tly_reduce_span some = *(const tly_reduce_span *)of;
     some.begin = from;
     some.end = to;
     return chain_of(r, &some);
@@ -134,54 +130,56 @@ static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
     return row > chain ? row : chain;
 }
 
-/* A chain's part of what is carried from one to the next. */
-typedef void (*chain_taker)(tly_reduce *r, const tly_span *some, kir_value *carried);
+typedef void (*chain_taker)(tly_reduce *r, const tly_reduce_span *chain, void *product);
 
-/* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
- * chain no more than `vectors` elements and the rest. */
-static void each_chain(tly_reduce *r, const tly_span *s, unsigned vectors, chain_taker take,
-                       unsigned n, kir_value *carried)
+/* A span's elements by short chains, each taken to the product, whose values `state` names. Of
+ * short steps a chain takes several: each gives the first chain no more than `vectors` elements and
+ * the rest. */
+static void each_chain(tly_reduce *r, const tly_reduce_span *s, unsigned vectors, chain_taker take,
+                       void *product, const tly_region *state)
 {
     tly_build *c = r->c;
     int64_t group = (int64_t)vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = choose(c, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
     kir_value chain = imm(c, chain_elements(r, vectors));
-    kir_loop step, part;
-    kir_for(c->b, &step, s->begin, s->end, together, n, carried);
-    kir_for(c->b, &part, s->from, s->to, chain, n, step.carried);
-    tly_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
-                      tly_min(c, s->to, add(c, part.i, chain)) };
-    take(r, &some, part.carried);
-    kir_for_end(c->b, &part, part.carried);
-    kir_for_end(c->b, &step, part.result);
-    memcpy(carried, step.result, n * sizeof *carried);
+    tly_region step = *state, l = *state;
+    emit_for(c, &step, s->begin, s->end, together);
+    emit_for(c, &l, s->from, s->to, chain);
+    const tly_reduce_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
+                                   tly_min(c, s->to, add(c, l.i, chain)) };
+    take(r, &some, product);
+    emit_end(c, &l);
+    emit_end(c, &step);
 }
 
-static void take_plainly(tly_reduce *r, const tly_span *some, kir_value *all)
+static void take_plainly(tly_reduce *r, const tly_reduce_span *chain, void *product)
 {
-    *all = tly_reduce_join(r->c, *all, chain_of(r, some));
+    kir_value *all = product;
+    *all = tly_reduce_join(r->c, *all, chain_of(r, chain));
 }
 
-static kir_value plainly(tly_reduce *r, const tly_span *s)
+static kir_value plainly(tly_reduce *r, const tly_reduce_span *s)
 {
     kir_value all = tly_reduce_one(r->c, 1);
-    each_chain(r, s, tly_reduce_rules_of(r).vectors, take_plainly, 1, &all);
+    const tly_region state = { .state = { &all } };
+    each_chain(r, s, tly_reduce_rules_of(r).vectors, take_plainly, &all, &state);
     return all;
 }
 
-static kir_value by_distances(tly_reduce *r, const tly_span *s)
+static kir_value by_distances(tly_reduce *r, const tly_reduce_span *s)
 {
-    kir_value carried[TLY_REDUCE_MOST_DRIFT] = { tly_reduce_one(r->c, 1) };
-    const unsigned n = 1 + tly_reduce_no_drift(r, &carried[1]);
-    each_chain(r, s, tly_reduce_drift_vectors(r), tly_reduce_take_drifting, n, carried);
-    return tly_reduce_with_drift(r, carried);
+    tly_reduce_drift drift = tly_reduce_no_drift(r);
+    tly_region state = { 0 };
+    tly_reduce_carry_drift(&state, &drift);
+    each_chain(r, s, tly_reduce_drift_vectors(r), tly_reduce_take_drifting, &drift, &state);
+    return tly_reduce_with_drift(r, &drift);
 }
 
-static kir_value by_chains(tly_reduce *r, const tly_span *s)
+static kir_value by_chains(tly_reduce *r, const tly_reduce_span *s)
 {
     tly_build *c = r->c;
-    tly_span whole = *s;
+    tly_reduce_span whole = *s;
     whole.in = kir_keep(c->b, s->in);
     if (c->plan->rows_at_once > 1 && c->p->reduced.has_steps) { /* one that is done once more */
         const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
@@ -189,99 +187,96 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     }
     if (!tly_reduce_may_drift(r))
         return plainly(r, &whole);
-    kir_branch many;
-    kir_if(c->b, &many, tly_reduce_drift_pays(c));
-    kir_value all = by_distances(r, &whole);
-    kir_else(c->b, &many, 1, &all);
+    kir_value all = 0;
+    tly_region many = { .state = { &all } };
+    emit_if(c, &many, tly_reduce_drift_pays(c));
+    all = by_distances(r, &whole);
+    emit_else(c, &many);
     all = plainly(r, &whole);
-    kir_if_end(c->b, &many, 1, &all);
-    return many.result[0];
+    emit_end(c, &many);
+    return all;
 }
 
-kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
+kir_value tly_reduce_product(tly_reduce *r, const tly_reduce_span *s)
 {
     static const tly_reduce_rules apart = {
         .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
     };
     tly_build *c = r->c;
-    kir_branch left;
     kir_clear_flags(c->b);
-    kir_value quick = by_chains(r, s);
-    kir_value flags = kir_flags(c->b), none = constant(c, type_of(c, flags), 0);
-    kir_if(c->b, &left, differ(c, flags, none));
-    kir_value slow = tly_reduce_walk(r, &apart, s);
-    kir_else(c->b, &left, 1, &slow);
-    kir_if_end(c->b, &left, 1, &quick);
-    return left.result[0];
+    kir_value all = by_chains(r, s), flags = kir_flags(c->b);
+    tly_region left = { .state = { &all } };
+    emit_if(c, &left, differ(c, flags, like(c, flags, 0)));
+    all = tly_reduce_walk(r, &apart, s);
+    emit_end(c, &left);
+    return all;
 }
 
 kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
-    kir_value m = kir_part(c->b, state, 0), e = kir_part(c->b, state, 1);
+    kir_value m = part(c, state, 0), e = part(c, state, 1);
     unsigned n = lanes_of(c, m);
-    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, f->far)), integer(c, n, -f->far));
-    kir_value half = bin(c, KIR_ASHR, e, integer(c, n, 1)), parts[2] = { half, 0 };
-    parts[1] = bin(c, KIR_SUB, e, half);
+    e = smax(c, smin(c, e, integer(c, n, f->far)), integer(c, n, -f->far));
+    kir_value half = ashr(c, e, integer(c, n, 1)), parts[2] = { half, 0 };
+    parts[1] = sub(c, e, half);
     for (int i = 0; i < 2; i++) {
-        kir_value bits = bin(c, KIR_ADD, parts[i], integer(c, n, f->bias));
-        bits = bin(c, KIR_SHL, bits, integer(c, n, f->mantissa));
-        m = bin(c, KIR_MUL, m, as(c, c->acc.kind, bits));
+        kir_value bits = add(c, parts[i], integer(c, n, f->bias));
+        bits = shl(c, bits, integer(c, n, f->mantissa));
+        m = mul(c, m, as(c, c->acc.kind, bits));
     }
     return m;
 }
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
  * for good; with the sign that it has in the end, which is the mantissa's. */
-static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, kir_value mantissa)
+static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
+                         kir_value mantissa)
 {
     tly_build *c = r->c;
     kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
     kir_value regular = tly_reduce_finite(c, mantissa);
-    kir_loop step, part, l;
-    kir_for(c->b, &step, all->begin, all->end, one, 1, &y);
+    tly_region step = { .state = { &y } }, block = step, l = step;
+    emit_for(c, &step, all->begin, all->end, one);
     kir_value in = tly_reduce_step(c, all->in, step.i);
-    kir_for(c->b, &part, all->from, all->to, some, 1, step.carried);
-    kir_value alive = une(c, part.carried[0], real(c, 1, 0));
-    alive = bin(c, KIR_OR, alive, tly_not(c, regular));
-    alive = bin(c, KIR_AND, alive, tly_reduce_finite(c, part.carried[0]));
-    kir_value end = choose(c, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
-    kir_for(c->b, &l, zero, end, one, 1, part.carried);
-    kir_value at = mul(c, add(c, part.i, l.i), apart);
-    kir_value x = tly_reduce_load(r, ptradd(c, in, at), 0, 1);
-    y = bin(c, KIR_MUL, l.carried[0], x);
-    kir_for_end(c->b, &l, &y);
-    kir_for_end(c->b, &part, l.result);
-    kir_for_end(c->b, &step, part.result);
-    kir_value sign = bin(c, KIR_SUB, as(c, tly_reduce_format_of(c)->integer, mantissa),
-                         size(c, mantissa));
-    return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
+    emit_for(c, &block, all->from, all->to, some);
+    kir_value alive = une(c, y, real(c, 1, 0));
+    alive = bor(c, alive, tly_not(c, regular));
+    alive = band(c, alive, tly_reduce_finite(c, y));
+    kir_value end = choose(c, alive, tly_min(c, sub(c, all->to, block.i), some), zero);
+    emit_for(c, &l, zero, end, one);
+    kir_value at = mul(c, add(c, block.i, l.i), apart);
+    y = mul(c, y, tly_reduce_load(r, ptradd(c, in, at), 0, 1));
+    emit_end(c, &l);
+    emit_end(c, &block);
+    emit_end(c, &step);
+    kir_value sign = sub(c, as(c, tly_reduce_format_of(c)->integer, mantissa), size(c, mantissa));
+    return as(c, c->acc.kind, bor(c, size(c, y), sign));
 }
 
 /* ---- what is infinite for sure ---- */
 
 /* A magnitude as (what makes products fall, what makes them grow), of which one is 1. */
-static kir_value lift_bounds(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift_bounds(tly_reduce *r, kir_value x, const tly_place *at)
 {
     tly_build *c = r->c;
     kir_value one = plain_one(c, lanes_of(c, x));
-    (void)index;
+    (void)at;
     x = as(c, c->acc.kind, size(c, x));
-    kir_value falls = olt(c, x, one);
-    return kir_tuple(c->b, 2, (kir_value[]){ choose(c, falls, x, one), choose(c, falls, one, x) });
+    kir_value falls = olt(c, x, one), fall = choose(c, falls, x, one);
+    return pair(c, fall, choose(c, falls, one, x));
 }
 
 static kir_value multiply_bounds(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_tuple(c->b, 2,
-                     (kir_value[]){ multiply(c, kir_part(c->b, x, 0), kir_part(c->b, y, 0)),
-                                    multiply(c, kir_part(c->b, x, 1), kir_part(c->b, y, 1)) });
+    kir_value fall = mul(c, part(c, x, 0), part(c, y, 0));
+    return pair(c, fall, mul(c, part(c, x, 1), part(c, y, 1)));
 }
 
 static kir_value no_bounds(tly_build *c, unsigned lanes)
 {
     kir_value one = plain_one(c, lanes);
-    return kir_tuple(c->b, 2, (kir_value[]){ one, one });
+    return pair(c, one, one);
 }
 
 /* i1: the plain loop, whose elements are neither zero nor NaN, goes beyond the range and stays
@@ -289,7 +284,7 @@ static kir_value no_bounds(tly_build *c, unsigned lanes)
  * makes it grow is more than that brings back, which counts from 2^-64 on, or the whole product
  * is at least twice what is beyond the range. Roundings of so few elements are far less than
  * that. By vectors, as the loop takes an element after the other. */
-static kir_value is_sure(tly_reduce *r, const tly_span *all, kir_value state)
+static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value state)
 {
     static const tly_reduce_rules bounds = {
         .vectors = 1, .lift = lift_bounds, .combine = multiply_bounds, .neutral = no_bounds
@@ -297,31 +292,29 @@ static kir_value is_sure(tly_reduce *r, const tly_span *all, kir_value state)
     tly_build *c = r->c;
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value least = real(c, 1, (uint64_t)(f->bias - SPARE) << f->mantissa);
-    kir_value both[2] = { plain_one(c, 1), real(c, 1, f->small) }, one = imm(c, 1);
+    kir_value fall = plain_one(c, 1), growth = real(c, 1, f->small), one = imm(c, 1);
     kir_value length = arg(c, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
-    kir_loop l;
-    kir_branch open;
-    kir_for(c->b, &l, imm(c, 0), end, imm(c, SOME), 2, both);
-    kir_value goes_on = ole(c, least, l.carried[0]);
-    kir_if(c->b, &open, bin(c, KIR_AND, goes_on, tly_reduce_finite(c, l.carried[1])));
-    const tly_span some = { all->in, all->begin, add(c, all->begin, one), l.i,
-                            tly_min(c, add(c, l.i, imm(c, SOME)), end) };
+    tly_region l = { .state = { &fall, &growth } }, open = l;
+    emit_for(c, &l, imm(c, 0), end, imm(c, SOME));
+    kir_value goes_on = ole(c, least, fall);
+    emit_if(c, &open, band(c, goes_on, tly_reduce_finite(c, growth)));
+    const tly_reduce_span some = { all->in, all->begin, add(c, all->begin, one), l.i,
+                                   tly_min(c, add(c, l.i, imm(c, SOME)), end) };
     kir_value y = tly_reduce_walk(r, &bounds, &some);
-    for (unsigned i = 0; i < 2; i++)
-        both[i] = multiply(c, l.carried[i], kir_part(c->b, y, i));
-    kir_else(c->b, &open, 2, both);
-    kir_if_end(c->b, &open, 2, l.carried);
-    kir_for_end(c->b, &l, open.result);
-    kir_value exponent = bin(c, KIR_SUB, kir_part(c->b, state, 1), integer(c, 1, 1));
-    kir_value half = kir_tuple(c->b, 2, (kir_value[]){ kir_part(c->b, state, 0), exponent });
-    kir_value whole = bin(c, KIR_AND, equal(c, arg(c, KIR_ARG_STEPS), one), equal(c, length, end));
-    whole = bin(c, KIR_AND, whole, tly_reduce_endless(c, tly_reduce_product_of(c, half)));
-    kir_value grown = tly_not(c, tly_reduce_finite(c, l.result[1]));
-    return bin(c, KIR_AND, ole(c, least, l.result[0]), bin(c, KIR_OR, grown, whole));
+    fall = mul(c, fall, part(c, y, 0));
+    growth = mul(c, growth, part(c, y, 1));
+    emit_end(c, &open);
+    emit_end(c, &l);
+    kir_value exponent = sub(c, part(c, state, 1), integer(c, 1, 1));
+    kir_value half = pair(c, part(c, state, 0), exponent);
+    kir_value whole = band(c, equal(c, arg(c, KIR_ARG_STEPS), one), equal(c, length, end));
+    whole = band(c, whole, tly_reduce_endless(c, tly_reduce_product_of(c, half)));
+    kir_value grown = tly_not(c, tly_reduce_finite(c, growth));
+    return band(c, ole(c, least, fall), bor(c, grown, whole));
 }
 
 /* Along rows, whose vectors are neighbours. */
-static kir_value is_known(tly_reduce *r, const tly_span *all, kir_value state)
+static kir_value is_known(tly_reduce *r, const tly_reduce_span *all, kir_value state)
 {
     const tly_build *c = r->c;
     if (c->lanes == 1 || c->plan->template_id != TLY_TEMPLATE_REDUCE_ROWS)
@@ -329,24 +322,19 @@ static kir_value is_known(tly_reduce *r, const tly_span *all, kir_value state)
     return is_sure(r, all, state);
 }
 
-kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
+kir_value tly_reduce_judge_product(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
                                    kir_value state)
 {
     tly_build *c = r->c;
-    kir_branch beyond, known;
     kir_value y = tly_reduce_product_of(c, state);
-    kir_if(c->b, &beyond, tly_reduce_endless(c, y));
+    tly_region beyond = { .state = { &y } }, known = beyond;
+    emit_if(c, &beyond, tly_reduce_endless(c, y));
     kir_value sure = is_known(r, all, state);
-    if (sure != 0) {
-        kir_if(c->b, &known, sure);
-        kir_else(c->b, &known, 1, &y);
-    }
-    kir_value loop = by_loop(r, all, apart, kir_part(c->b, state, 0));
-    if (sure != 0) {
-        kir_if_end(c->b, &known, 1, &loop);
-        loop = known.result[0];
-    }
-    kir_else(c->b, &beyond, 1, &loop);
-    kir_if_end(c->b, &beyond, 1, &y);
-    return beyond.result[0];
+    if (sure != 0)
+        emit_unless(c, &known, sure);
+    y = by_loop(r, all, apart, part(c, state, 0));
+    if (sure != 0)
+        emit_end(c, &known);
+    emit_end(c, &beyond);
+    return y;
 }

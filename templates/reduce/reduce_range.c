@@ -62,49 +62,51 @@ static kir_value fits(tly_build *c, kir_value y)
 
 kir_value tly_reduce_endless(tly_build *c, kir_value y)
 {
-    return bin(c, KIR_AND, tly_not(c, fits(c, y)), oeq(c, y, y));
+    return band(c, tly_not(c, fits(c, y)), oeq(c, y, y));
 }
 
 /* What is in multiples of a unit is rare: a branch costs nothing where there is none. */
-static kir_value result_of(tly_reduce *r, kir_value state)
+static kir_value result_of(tly_reduce *r, const tly_place *at, kir_value state)
 {
     const tly_reduce_ends *ends = r->squared ? &tly_reduce_ends_of_squares
                                              : &tly_reduce_ends_of_sums;
     tly_build *c = r->c;
-    kir_branch some;
-    kir_value far = ends->far(c, state);
-    kir_if(c->b, &some, lanes_of(c, state) > 1 ? any(c, far) : far);
+    kir_value far = ends->far(c, state), y = 0;
+    tly_region some = { .state = { &y } };
+    emit_if(c, &some, any(c, far));
     const tly_scaled scaled = ends->scaled(c, state, far);
-    kir_value y = tly_reduce_result(r, scaled.sum, scaled.unit);
-    kir_else(c->b, &some, 1, &y);
-    y = tly_reduce_result(r, ends->near(c, state), 0);
-    kir_if_end(c->b, &some, 1, &y);
-    return some.result[0];
+    y = tly_reduce_result(r, at, scaled.sum, scaled.unit);
+    emit_else(c, &some);
+    y = tly_reduce_result(r, at, ends->near(c, state), 0);
+    emit_end(c, &some);
+    return y;
 }
 
-kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state)
+kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
+                            kir_value apart, kir_value state)
 {
-    if (r->watched)
-        return tly_reduce_result(r, tly_reduce_judge_product(r, all, apart, state), 0);
     if (r->whole)
         return tly_reduce_result_of_whole(r, state);
-    return r->added || r->squared ? result_of(r, state) : tly_reduce_result(r, state, 0);
+    if (r->added || r->squared)
+        return result_of(r, at, state);
+    if (r->watched)
+        state = tly_reduce_judge_product(r, all, apart, state);
+    return tly_reduce_result(r, at, state, 0);
 }
 
 /* Flags are asked only where there are some that may be wrong. */
 static kir_value strays(tly_build *c, kir_value state)
 {
-    kir_branch some;
     unsigned n = lanes_of(c, state);
     kir_value bad = tly_reduce_suspects(c, state);
-    kir_if(c->b, &some, any(c, bad));
+    tly_region some = { .state = { &bad } };
+    emit_if(c, &some, any(c, bad));
     kir_value met = kir_flags(c->b);
     kir_value under = kir_splat(c->b, tly_reduce_raised(c, met, KIR_UNDERFLOWED), n);
     kir_value over = kir_splat(c->b, tly_reduce_raised(c, met, KIR_OVERFLOWED), n);
-    kir_value stray = tly_reduce_strays(c, state, under, over);
-    kir_else(c->b, &some, 1, &stray);
-    kir_if_end(c->b, &some, 1, &bad);
-    return some.result[0];
+    bad = tly_reduce_strays(c, state, under, over);
+    emit_end(c, &some);
+    return bad;
 }
 
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
@@ -114,7 +116,7 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
     if (r->watched) {
         kir_value flags = kir_flags(c->b), y = tly_reduce_product_of(c, state);
         kir_value met = differ(c, flags, constant(c, type_of(c, flags), 0));
-        *bad = bin(c, KIR_OR, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
+        *bad = bor(c, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
         *made = tly_not(c, met);
         return y;
     }
@@ -123,7 +125,7 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
     if (r->added) {
         kir_value lost = tly_not(c, tly_reduce_finite(c, state));
         kir_value met = tly_reduce_overflowed(c, any(c, lost));
-        *bad = bin(c, KIR_AND, kir_splat(c->b, met, lanes_of(c, state)), lost);
+        *bad = band(c, kir_splat(c->b, met, lanes_of(c, state)), lost);
     }
     return state;
 }

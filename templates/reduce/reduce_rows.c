@@ -6,8 +6,6 @@
  */
 #include "reduce.h"
 
-#include <string.h>
-
 enum { MAX_VECTORS = TLY_REDUCE_MOST_UNROLL };
 
 typedef struct walk {
@@ -20,12 +18,12 @@ typedef struct walk {
     kir_value index; /* of that element */
 } walk;
 
-static kir_value lifted(walk *w, kir_value x, kir_value position, unsigned lanes)
+static tly_place place_at(walk *w, const kir_value *in, kir_value position, unsigned lanes)
 {
-    kir_value index = 0;
+    tly_place at = tly_reduce_place(in, position, 0);
     if (w->r->indexed)
-        index = tly_reduce_indices(w->r, add(w->r->c, w->index, position), lanes, 1);
-    return w->rules->lift(w->r, x, index);
+        at.index = tly_reduce_indices(w->r, add(w->r->c, w->index, position), lanes, 1);
+    return at;
 }
 
 static kir_value address(walk *w, kir_value position)
@@ -52,21 +50,25 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
 {
     tly_build *c = w->r->c;
     kir_value x[MAX_VECTORS];
+    tly_place at[MAX_VECTORS];
     load(w, position, vectors, x);
     if (vectors > w->rules->vectors) {
-        state[0] = w->rules->take(c, state[0], x, vectors);
+        for (unsigned v = 0; v < vectors; v++)
+            at[v] = tly_place_after(tly_reduce_place(&w->base, position, 0), v * w->lanes, 0);
+        state[0] = w->rules->take(c, state[0], x, at, vectors);
         return;
     }
     for (unsigned v = 0; v < vectors; v++) {
-        kir_value at = add(c, position, imm(c, (int64_t)v * w->lanes));
-        state[v] = w->rules->combine(c, state[v], lifted(w, x[v], at, w->lanes));
+        kir_value first = add(c, position, imm(c, (int64_t)v * w->lanes));
+        at[v] = place_at(w, &w->base, first, w->lanes);
+        state[v] = w->rules->combine(c, state[v], w->rules->lift(w->r, x[v], &at[v]));
     }
 }
 
 /* What is fetched ahead. Behind the end of a step is the next one, in vain where an outer dim
  * begins anew, and behind the last of an output the first of another, which lies behind its
  * first where they are packed. */
-static void look_ahead(walk *w, const tly_span *s, kir_value step)
+static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
     if (c->plan->prefetch == 0 || c->lanes == 1)
@@ -101,13 +103,12 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
     int64_t group = (int64_t)vectors * w->lanes;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
-    kir_loop l;
-    kir_for(c->b, &l, from, end, imm(c, group), states, state);
-    take(w, l.i, vectors, l.carried);
+    tly_region l = { 0 };
+    emit_carry(&l, states, state);
+    emit_for(c, &l, from, end, imm(c, group));
+    take(w, l.i, vectors, state);
     fetch_ahead(w, l.i, vectors);
-    kir_for_end(c->b, &l, l.carried);
-    for (unsigned v = 0; v < states; v++)
-        state[v] = l.result[v];
+    emit_end(c, &l);
     return end;
 }
 
@@ -129,26 +130,25 @@ static int is_bare(const tly_build *c)
  * far. Of the time with it, rows of 1,024, 2,048, 4,096, one row of f32 1.13, .95, .97, .94, on
  * two threads .89, .73, .81, .91, f64 of 4,096 .99, .89 (Zen 5, AVX-512, minima); l2 1.14, max
  * 1.15, f16 1.27, and by AVX2 rows of 4,096 1.16. */
-static kir_value take_ahead(walk *w, const tly_span *s, unsigned vectors, kir_value *state)
+static kir_value take_ahead(walk *w, const tly_reduce_span *s, unsigned vectors, kir_value *state)
 {
     enum { LONG_BYTES = 8192 };
     tly_build *c = w->r->c;
     if (!is_bare(c))
         return take_groups(w, s->from, s->to, vectors, state);
     unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
-    kir_value some[MAX_VECTORS + 1], next = w->next;
-    kir_branch way;
-    kir_if(c->b, &way, less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), arg(c, KIR_ARG_LENGTH)));
-    memcpy(some, state, states * sizeof *some);
+    kir_value end = 0, next = w->next;
+    tly_region way = { 0 };
+    emit_carry(&way, states, state);
+    emit_carry(&way, 1, &end);
+    emit_if(c, &way, less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), arg(c, KIR_ARG_LENGTH)));
     w->next = 0;
-    some[states] = take_groups(w, s->from, s->to, vectors, some);
+    end = take_groups(w, s->from, s->to, vectors, state);
     w->next = next;
-    kir_else(c->b, &way, states + 1, some);
-    memcpy(some, state, states * sizeof *some);
-    some[states] = take_groups(w, s->from, s->to, vectors, some);
-    kir_if_end(c->b, &way, states + 1, some);
-    memcpy(state, way.result, states * sizeof *state);
-    return way.result[states];
+    emit_else(c, &way);
+    end = take_groups(w, s->from, s->to, vectors, state);
+    emit_end(c, &way);
+    return end;
 }
 
 kir_type tly_reduce_numbers(const tly_build *c)
@@ -170,16 +170,27 @@ kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
 static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
 {
     tly_build *c = w->r->c;
-    kir_branch some;
-    kir_if(c->b, &some, less(c, from, to));
+    tly_region some = { .state = { state } };
+    emit_if(c, &some, less(c, from, to));
     kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
     kir_value x = tly_reduce_load_some(w->r, address(w, from), count, c->lanes);
-    x = lifted(w, x, from, w->lanes);
+    const tly_place at = place_at(w, NULL, from, w->lanes);
+    x = w->rules->lift(w->r, x, &at);
     x = choose(c, there, x, w->rules->neutral(c, w->lanes));
-    x = w->rules->combine(c, state[0], x);
-    kir_else(c->b, &some, 1, &x);
-    kir_if_end(c->b, &some, 1, &state[0]);
-    state[0] = some.result[0];
+    *state = w->rules->combine(c, *state, x);
+    emit_end(c, &some);
+}
+
+/* The lower or the upper halves of each of `parts` parts of x and, unless it is x, of y. */
+kir_value tly_reduce_halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper)
+{
+    unsigned n = type_of(c, x).lanes, size = n / parts, total = x == y ? n / 2 : n;
+    uint8_t index[64];
+    for (unsigned i = 0; i < total; i++) {
+        unsigned part = i / (size / 2), within = i % (size / 2);
+        index[i] = (uint8_t)(part * size + within + (upper ? size / 2 : 0));
+    }
+    return kir_shuffle(c->b, x, y, index, total);
 }
 
 static kir_value join(tly_build *c, const tly_reduce_rules *rules, kir_value x, kir_value y)
@@ -189,14 +200,9 @@ static kir_value join(tly_build *c, const tly_reduce_rules *rules, kir_value x, 
 
 static kir_value fold_lanes(tly_build *c, const tly_reduce_rules *rules, kir_value v)
 {
-    uint8_t low[64], high[64];
-    for (unsigned n = type_of(c, v).lanes / 2; n > 0; n /= 2) {
-        for (unsigned i = 0; i < n; i++) {
-            low[i] = (uint8_t)i;
-            high[i] = (uint8_t)(i + n);
-        }
-        kir_value first = kir_shuffle(c->b, v, v, low, n);
-        v = join(c, rules, first, kir_shuffle(c->b, v, v, high, n));
+    while (type_of(c, v).lanes > 1) {
+        kir_value low = tly_reduce_halves(c, v, v, 1, 0);
+        v = join(c, rules, low, tly_reduce_halves(c, v, v, 1, 1));
     }
     return v;
 }
@@ -214,7 +220,16 @@ static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, unsig
 
 /* The best group of vectors so far: its best value in all lanes, address and index of its first
  * element; no group yet: index -1. */
-enum { VALUE, ADDRESS, INDEX, BEST_COUNT };
+typedef struct best {
+    kir_value value, address, index;
+} best;
+
+static void carry_best(tly_region *r, best *b)
+{
+    emit_carry(r, 1, &b->value);
+    emit_carry(r, 1, &b->address);
+    emit_carry(r, 1, &b->index);
+}
 
 static kir_value value_of(tly_build *c, kir_value x, kir_value y)
 {
@@ -231,40 +246,37 @@ static kir_value wins(tly_build *c, kir_value x, kir_value y)
 }
 
 /* Whole groups, of which only values are looked at; returns the position behind them. */
-static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned vectors,
-                               kir_value *best)
+static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned vectors, best *b)
 {
     static const tly_reduce_rules values = { .combine = value_of };
     tly_build *c = w->r->c;
     int64_t group = (int64_t)vectors * w->lanes;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
-    kir_loop l;
-    kir_branch beaten;
-    kir_for(c->b, &l, from, end, imm(c, group), BEST_COUNT, best);
+    tly_region l = { 0 }, beaten = { 0 };
+    carry_best(&l, b);
+    carry_best(&beaten, b);
+    emit_for(c, &l, from, end, imm(c, group));
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
     kir_value all = tly_keys_wait(c) ? tly_extreme_of(c, x, vectors).key
                                      : fold_vectors(c, &values, vectors, x);
-    kir_value none = imm(c, 0);
-    none = less(c, l.carried[INDEX], none);
-    kir_value better = any(c, wins(c, l.carried[VALUE], all));
-    kir_if(c->b, &beaten, bor(c, none, better));
-    kir_value here[BEST_COUNT] = { kir_splat(c->b, fold_lanes(c, &values, all), w->lanes),
-                                   address(w, l.i), add(c, w->index, l.i) };
-    kir_else(c->b, &beaten, BEST_COUNT, here);
-    kir_if_end(c->b, &beaten, BEST_COUNT, l.carried);
-    kir_for_end(c->b, &l, beaten.result);
-    memcpy(best, l.result, BEST_COUNT * sizeof *best);
+    kir_value none = less(c, b->index, imm(c, 0));
+    emit_if(c, &beaten, bor(c, none, any(c, wins(c, b->value, all))));
+    b->value = kir_splat(c->b, fold_lanes(c, &values, all), w->lanes);
+    b->address = address(w, l.i);
+    b->index = add(c, w->index, l.i);
+    emit_end(c, &beaten);
+    emit_end(c, &l);
     return end;
 }
 
 /* Which element of the best group it is. */
-static void find(walk *w, const kir_value *best, unsigned vectors, kir_value *state)
+static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
 {
     tly_build *c = w->r->c;
-    kir_value zero = imm(c, 0), none = less(c, best[INDEX], zero);
-    w->base = best[ADDRESS];
-    w->index = best[INDEX];
+    kir_value zero = imm(c, 0), none = less(c, b->index, zero);
+    w->base = b->address;
+    w->index = b->index;
     take_groups(w, zero, choose(c, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1, state);
 }
 
@@ -276,43 +288,44 @@ static int has_scalars(const tly_build *c)
     return c->lanes > 1 && !tly_is_masked(c->p, c->t);
 }
 
-unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s,
-                           kir_value *result)
+unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_reduce_span *s,
+                           kir_value *state)
 {
     tly_build *c = r->c;
     unsigned vectors = rules->vectors, loads = rules->loads > 0 ? rules->loads : vectors;
     unsigned scalars = has_scalars(c);
-    unsigned states = vectors + scalars, bests = rules->searches ? BEST_COUNT : 0;
-    kir_value state[MAX_VECTORS + 1 + BEST_COUNT];
+    unsigned states = vectors + scalars;
+    best found = { 0 };
+    tly_region l = { 0 };
     for (unsigned v = 0; v < states; v++)
         state[v] = rules->neutral(c, v < vectors ? c->lanes : 1);
+    emit_carry(&l, states, state);
     if (rules->searches) {
-        state[states + VALUE] = kir_part(c->b, state[0], 0);
-        state[states + ADDRESS] = s->in;
-        state[states + INDEX] = imm(c, -1);
+        found.value = part(c, state[0], 0);
+        found.address = s->in;
+        found.index = imm(c, -1);
+        carry_best(&l, &found);
     }
-    kir_loop l;
-    kir_for(c->b, &l, s->begin, s->end, imm(c, 1), states + bests, state);
+    emit_for(c, &l, s->begin, s->end, imm(c, 1));
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
     w.base = tly_reduce_step(c, s->in, l.i);
     look_ahead(&w, s, l.i);
     w.index = mul(c, l.i, arg(c, KIR_ARG_LENGTH));
-    kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &l.carried[states])
-                                   : take_ahead(&w, s, loads, l.carried);
+    kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &found)
+                                   : take_ahead(&w, s, loads, state);
     if (loads > 1)
-        at = take_groups(&w, at, s->to, 1, l.carried);
+        at = take_groups(&w, at, s->to, 1, state);
     if (scalars) {
         w.lanes = 1;
-        take_groups(&w, at, s->to, 1, &l.carried[vectors]);
+        take_groups(&w, at, s->to, 1, &state[vectors]);
     } else if (c->lanes > 1) {
-        take_rest(&w, at, s->to, l.carried);
+        take_rest(&w, at, s->to, state);
     }
-    kir_for_end(c->b, &l, l.carried);
+    emit_end(c, &l);
     if (rules->searches) {
         w.lanes = c->lanes;
-        find(&w, &l.result[states], loads, l.result);
+        find(&w, &found, loads, state);
     }
-    memcpy(result, l.result, states * sizeof *result);
     return states;
 }
 
@@ -326,7 +339,7 @@ kir_value tly_reduce_fold(tly_reduce *r, const tly_reduce_rules *rules, kir_valu
     return scalars ? join(c, rules, all, state[vectors]) : all;
 }
 
-kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
+kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_reduce_span *s)
 {
     kir_value state[TLY_REDUCE_MOST_STATES];
     tly_reduce_states(r, rules, s, state);
@@ -335,20 +348,14 @@ kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tl
 
 /* ---- the operator's own ---- */
 
-static kir_value lift(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift(tly_reduce *r, kir_value x, const tly_place *at)
 {
-    return tly_lift_at(r->c, x, index);
+    return tly_element(r->c, at, x);
 }
 
 static kir_value neutral(tly_build *c, unsigned lanes)
 {
     return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
-}
-
-static kir_value take_together(tly_build *c, kir_value state, const kir_value *x, unsigned n)
-{
-    static const kir_value none[MAX_VECTORS];
-    return tly_take(c, state, x, none, n);
 }
 
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
@@ -361,12 +368,12 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     int together = vectors > 1 && (o->takes || o->searches || tly_keys_wait(r->c));
     rules.vectors = together ? 1 : vectors;
     rules.loads = vectors;
-    rules.take = take_together;
+    rules.take = tly_take;
     rules.searches = together && o->searches;
     return rules;
 }
 
-kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
+kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s)
 {
     if (r->watched)
         return tly_reduce_product(r, s);

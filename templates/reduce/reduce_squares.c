@@ -17,7 +17,7 @@
 kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes)
 {
     kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
-    return kir_tuple(c->b, 2, (kir_value[]){ none, none });
+    return pair(c, none, none);
 }
 
 /* Sums of squares have no sign. */
@@ -25,7 +25,7 @@ kir_value tly_reduce_suspects(tly_build *c, kir_value sum)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
     unsigned n = lanes_of(c, sum);
-    kir_value above = bin(c, KIR_SUB, as(c, f->integer, sum), integer(c, n, (int64_t)f->least));
+    kir_value above = sub(c, as(c, f->integer, sum), integer(c, n, (int64_t)f->least));
     return ule(c, integer(c, n, (int64_t)(f->infinity - f->least)), above);
 }
 
@@ -45,9 +45,9 @@ kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
                             kir_value overflowed)
 {
     kir_value nothing = oeq(c, sum, real(c, lanes_of(c, sum), 0));
-    kir_value small = bin(c, KIR_OR, tly_not(c, nothing), underflowed);
-    small = bin(c, KIR_AND, small, is_small(c, sum));
-    return bin(c, KIR_OR, small, bin(c, KIR_AND, is_endless(c, sum), overflowed));
+    kir_value small = bor(c, tly_not(c, nothing), underflowed);
+    small = band(c, small, is_small(c, sum));
+    return bor(c, small, band(c, is_endless(c, sum), overflowed));
 }
 
 kir_value tly_reduce_is_plus(tly_build *c, kir_value sum)
@@ -78,31 +78,32 @@ kir_value tly_reduce_unit(tly_build *c, kir_value sum)
 static kir_value large_of(tly_build *c, kir_value x)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
-    kir_value sum = kir_part(c->b, x, 0);
+    kir_value sum = part(c, x, 0);
     unsigned n = lanes_of(c, sum);
     kir_value counts = ole(c, real(c, n, f->heard), sum), down = real(c, n, f->down);
     kir_value large = choose(c, counts, sum, real(c, n, 0));
-    large = bin(c, KIR_MUL, bin(c, KIR_MUL, large, down), down);
-    return choose(c, is_endless(c, sum), kir_part(c->b, x, 1), large);
+    large = mul(c, mul(c, large, down), down);
+    return choose(c, is_endless(c, sum), part(c, x, 1), large);
 }
 
 kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value both = tly_reduce_add(c, x, y), sum = kir_part(c->b, both, 0);
-    kir_value large = bin(c, KIR_ADD, large_of(c, x), large_of(c, y));
+    kir_value both = tly_reduce_add(c, x, y), sum = part(c, both, 0);
+    kir_value large = add(c, large_of(c, x), large_of(c, y));
     kir_value again = choose(c, is_endless(c, sum), large, sum);
-    again = choose(c, is_small(c, sum), kir_part(c->b, both, 1), again);
-    return kir_tuple(c->b, 2, (kir_value[]){ sum, again });
+    again = choose(c, is_small(c, sum), part(c, both, 1), again);
+    return pair(c, sum, again);
 }
 
-static kir_value lift_stretched(tly_reduce *r, kir_value x, kir_value index)
+static kir_value lift_stretched(tly_reduce *r, kir_value x, const tly_place *at)
 {
-    kir_value by = kir_splat(r->c->b, r->stretch, lanes_of(r->c, x));
-    return tly_lift_at(r->c, bin(r->c, KIR_MUL, x, by), index);
+    tly_build *c = r->c;
+    kir_value by = kir_splat(c->b, r->stretch, lanes_of(c, x));
+    return tly_element(c, at, mul(c, x, by));
 }
 
 /* In the plain loop's order where the span was, and so with its bits where nothing underflowed. */
-static kir_value stretched(tly_reduce *r, const tly_span *s, kir_value sum)
+static kir_value stretched(tly_reduce *r, const tly_reduce_span *s, kir_value sum)
 {
     tly_reduce_rules rules = tly_reduce_rules_of(r);
     rules.vectors = rules.vectors > 1 ? 2 : 1;
@@ -112,37 +113,36 @@ static kir_value stretched(tly_reduce *r, const tly_span *s, kir_value sum)
     return tly_reduce_walk(r, &rules, s);
 }
 
-kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum)
+kir_value tly_reduce_squares(tly_reduce *r, const tly_reduce_span *s, kir_value sum)
 {
     tly_build *c = r->c;
-    kir_branch suspect, stray;
-    kir_if(c->b, &suspect, tly_reduce_suspects(c, sum));
+    kir_value right = sum;
+    tly_region suspect = { .state = { &right } }, stray = { .state = { &right } };
+    emit_if(c, &suspect, tly_reduce_suspects(c, sum));
     kir_value met = kir_flags(c->b);
-    kir_if(c->b, &stray,
-           tly_reduce_strays(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
-                             tly_reduce_raised(c, met, KIR_OVERFLOWED)));
-    kir_value again = stretched(r, s, sum);
-    kir_else(c->b, &stray, 1, &again);
-    kir_if_end(c->b, &stray, 1, &sum);
-    kir_else(c->b, &suspect, 1, stray.result);
-    kir_if_end(c->b, &suspect, 1, &sum);
-    return kir_tuple(c->b, 2, (kir_value[]){ sum, suspect.result[0] });
+    emit_if(c, &stray,
+            tly_reduce_strays(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
+                              tly_reduce_raised(c, met, KIR_OVERFLOWED)));
+    right = stretched(r, s, sum);
+    emit_end(c, &stray);
+    emit_end(c, &suspect);
+    return pair(c, sum, right);
 }
 
 static kir_value is_far(tly_build *c, kir_value state)
 {
-    kir_value sum = kir_part(c->b, state, 0);
-    return bin(c, KIR_OR, is_small(c, sum), is_endless(c, sum));
+    kir_value sum = part(c, state, 0);
+    return bor(c, is_small(c, sum), is_endless(c, sum));
 }
 
 static kir_value right(tly_build *c, kir_value state)
 {
-    return kir_part(c->b, state, 1);
+    return part(c, state, 1);
 }
 
 static tly_scaled scaled_squares(tly_build *c, kir_value state, kir_value far)
 {
-    kir_value sum = kir_part(c->b, state, 0);
+    kir_value sum = part(c, state, 0);
     kir_value one = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->one);
     return (tly_scaled){ right(c, state), choose(c, far, tly_reduce_unit(c, sum), one) };
 }

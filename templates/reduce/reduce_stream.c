@@ -26,7 +26,7 @@ kir_value tly_stream_load(tly_reduce_stream *s, const tly_states *from, kir_valu
     kir_value like = from->neutral(&s->r, n), v[KIR_MAX_PARTS];
     unsigned parts = kir_parts(c->b, like);
     for (unsigned i = 0; i < parts; i++) {
-        kir_type t = type_of(c, kir_part(c->b, like, i));
+        kir_type t = type_of(c, part(c, like, i));
         v[i] = kir_load(c->b, t, part_at(s, from, i, t, lane), 0,
                         kir_kind_bits((kir_kind)t.kind) / 8);
     }
@@ -37,10 +37,9 @@ void tly_stream_store(tly_reduce_stream *s, const tly_states *to, kir_value lane
 {
     tly_build *c = s->r.c;
     for (unsigned i = 0; i < kir_parts(c->b, v); i++) {
-        kir_value part = kir_part(c->b, v, i);
-        kir_type t = type_of(c, part);
-        kir_store(c->b, part_at(s, to, i, t, lane), 0, part, kir_kind_bits((kir_kind)t.kind) / 8,
-                  0);
+        kir_value one = part(c, v, i);
+        kir_type t = type_of(c, one);
+        kir_store(c->b, part_at(s, to, i, t, lane), 0, one, kir_kind_bits((kir_kind)t.kind) / 8, 0);
     }
 }
 
@@ -49,15 +48,15 @@ void tly_stream_each(tly_reduce_stream *s, kir_value count, int whole, tly_strea
 {
     tly_build *c = s->r.c;
     kir_value vectors = whole ? count : tly_round_down(c, count, c->lanes);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), vectors, imm(c, c->lanes), 0, NULL);
+    tly_region l = { 0 }, rest = { 0 };
+    emit_for(c, &l, imm(c, 0), vectors, imm(c, c->lanes));
     body(s, l.i, c->lanes, user);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
     if (whole || c->lanes == 1)
         return;
-    kir_for(c->b, &l, vectors, count, imm(c, 1), 0, NULL);
-    body(s, l.i, 1, user);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &rest, vectors, count, imm(c, 1));
+    body(s, rest.i, 1, user);
+    emit_end(c, &rest);
 }
 
 static void clear(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
@@ -94,10 +93,11 @@ static kir_value indices(tly_reduce_stream *s, kir_value first, kir_value lane, 
  * another one's left the range. */
 static kir_value multiply(tly_reduce_stream *s, const rows *in, kir_value state, const kir_value *x)
 {
+    tly_build *c = s->r.c;
     for (unsigned i = 0; i < in->count; i++)
-        state = s->drifts   ? tly_reduce_lanes_take(s->r.c, state, x[i], in->apart)
-                : in->apart ? tly_reduce_join(s->r.c, state, tly_reduce_split(s->r.c, x[i]))
-                            : tly_combine(s->r.c, state, x[i]);
+        state = s->drifts   ? tly_reduce_lanes_take(c, state, x[i], in->apart)
+                : in->apart ? tly_reduce_join(c, state, tly_reduce_split(c, x[i]))
+                            : tly_combine(c, state, x[i]);
     return state;
 }
 
@@ -106,13 +106,15 @@ static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
     tly_build *c = s->r.c;
     const rows *in = user;
     const tly_states *states = in->apart ? &s->apart : &s->running;
-    kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS], index[MAX_STEPS];
+    kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS];
+    tly_place at[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
-        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once)), lane,
-                           n);
+        kir_value first = add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once));
+        at[i] = tly_reduce_place(&in->at[i], 0, lane);
+        at[i].index = indices(s, first, lane, n);
     }
-    state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, index, in->count);
+    state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, at, in->count);
     tly_stream_store(s, states, lane, state);
 }
 
@@ -127,25 +129,25 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
 {
     tly_build *c = s->r.c;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
-    kir_value steps = imm(c, c->plan->steps_at_once),
-              bytes = mul(c, tly_axis(c, TLY_IN), steps);
+    kir_value steps = imm(c, c->plan->steps_at_once), bytes = mul(c, tly_axis(c, TLY_IN), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
-    kir_loop l;
+    tly_region l = { 0 }, rest = { 0 };
     if (!apart) {
-        kir_for(c->b, &l, from, whole, imm(c, some.count), 0, NULL);
+        emit_for(c, &l, from, whole, imm(c, some.count));
         some.index = add(c, e->index, mul(c, l.i, steps));
         some.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
         for (unsigned i = 1; i < some.count; i++)
             some.at[i] = ptradd(c, some.at[i - 1], bytes);
         tly_stream_each(s, s->wide, !s->ragged, pass, &some);
-        kir_for_end(c->b, &l, NULL);
+        emit_end(c, &l);
     }
-    kir_for(c->b, &l, whole, to, imm(c, 1), 0, NULL);
-    last.index = add(c, e->index, mul(c, l.i, steps));
-    last.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
-    tly_stream_each(s, tly_min(c, s->wide, sub(c, e->count, mul(c, l.i, s->wide))), 0, pass, &last);
-    kir_for_end(c->b, &l, NULL);
+    emit_for(c, &rest, whole, to, imm(c, 1));
+    last.index = add(c, e->index, mul(c, rest.i, steps));
+    last.at[0] = ptradd(c, e->in, mul(c, rest.i, bytes));
+    kir_value left = sub(c, e->count, mul(c, rest.i, s->wide));
+    tly_stream_each(s, tly_min(c, s->wide, left), 0, pass, &last);
+    emit_end(c, &rest);
 }
 
 /* Products so far become parts of those that nothing leaves, and begin anew. */
@@ -162,7 +164,7 @@ static void close(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
     clear(s, lane, n, of);
 }
 
-void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, int apart)
+void tly_stream_walk(tly_reduce_stream *s, const tly_reduce_span *span, kir_value in, int apart)
 {
     enum { CHAIN = 32, LONGER = 48 /* elements of a plain product; with distances */ };
     tly_build *c = s->r.c;
@@ -171,24 +173,24 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
     kir_value skipped = mul(c, span->from, tly_axis(c, TLY_IN));
     kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
-    kir_loop step, l;
+    tly_region step = { 0 }, l = { 0 };
     e.full = tly_part(c, length, (unsigned)c->plan->steps_at_once);
     kir_value end = add(c, e.full, one);
     tly_stream_each(s, s->wide, 1, clear, states);
     if (s->r.watched)
         tly_stream_each(s, s->wide, 1, clear, &s->closed);
-    kir_for(c->b, &step, span->begin, span->end, one, 0, NULL);
+    emit_for(c, &step, span->begin, span->end, one);
     e.in = ptradd(c, tly_reduce_step(c, in, step.i), skipped);
     e.index = add(c, span->from, mul(c, step.i, arg(c, KIR_ARG_LENGTH)));
     if (s->r.watched) {
-        kir_for(c->b, &l, zero, end, chain, 0, NULL);
+        emit_for(c, &l, zero, end, chain);
         pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end), apart);
         tly_stream_each(s, s->wide, 1, close, states);
-        kir_for_end(c->b, &l, NULL);
+        emit_end(c, &l);
     } else {
         pass_rows(s, &e, zero, end, 0);
     }
-    kir_for_end(c->b, &step, NULL);
+    emit_end(c, &step);
 }
 
 void tly_stream_number(tly_reduce_stream *s)
@@ -196,12 +198,12 @@ void tly_stream_number(tly_reduce_stream *s)
     tly_build *c = s->r.c;
     kir_type t = tly_storage(tly_index_dtype(c->p), 1);
     kir_value zero = imm(c, 0), one = imm(c, 1);
-    kir_loop step, l;
-    kir_for(c->b, &step, zero, imm(c, c->plan->steps_at_once), one, 0, NULL);
+    tly_region step = { 0 }, l = { 0 };
+    emit_for(c, &step, zero, imm(c, c->plan->steps_at_once), one);
     kir_value number = t.kind == KIR_I64 ? step.i : convert(c, KIR_TRUNC, t, step.i);
     kir_value first = mul(c, step.i, s->unit);
-    kir_for(c->b, &l, first, add(c, first, s->unit), one, 0, NULL);
+    emit_for(c, &l, first, add(c, first, s->unit), one);
     kir_store(c->b, tly_at(c, s->numbers, l.i, index_bytes(s)), 0, number, 1, 0);
-    kir_for_end(c->b, &l, NULL);
-    kir_for_end(c->b, &step, NULL);
+    emit_end(c, &l);
+    emit_end(c, &step);
 }

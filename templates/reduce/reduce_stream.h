@@ -38,7 +38,7 @@ void tly_stream_each(tly_reduce_stream *s, kir_value count, int whole, tly_strea
 
 /* The states of a span, whose input begins at `in`; of products in `closed`, by plain chains, or
  * with each element taken apart, which has the same bits where no chain leaves the range. */
-void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, int apart);
+void tly_stream_walk(tly_reduce_stream *s, const tly_reduce_span *span, kir_value in, int apart);
 void tly_stream_number(tly_reduce_stream *s); /* fills `numbers` */
 
 #endif

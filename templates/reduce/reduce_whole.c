@@ -12,26 +12,26 @@
 kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes)
 {
     kir_value zero = constant(c, KIR_TYPE(c->acc.kind, lanes), 0);
-    return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
+    return pair(c, zero, zero);
 }
 
 kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value low = kir_part(c->b, x, 0), lower = add(c, low, kir_part(c->b, y, 0));
+    kir_value low = part(c, x, 0), lower = add(c, low, part(c, y, 0));
     kir_value carries = ult(c, lower, low);
     carries = convert(c, KIR_ZEXT, type_of(c, low), carries);
-    kir_value upper = add(c, add(c, kir_part(c->b, x, 1), kir_part(c->b, y, 1)), carries);
-    return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
+    kir_value upper = add(c, add(c, part(c, x, 1), part(c, y, 1)), carries);
+    return pair(c, lower, upper);
 }
 
-static kir_value walk(tly_reduce *r, const tly_span *s)
+static kir_value walk(tly_reduce *r, const tly_reduce_span *s)
 {
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     return tly_whole_of(r->c, tly_reduce_walk(r, &rules, s));
 }
 
 /* Chunks are no longer than what a state holds; what is not cut may be. */
-kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s)
+kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
 {
     enum { SOME = 1 << 15, STEPS = 1 << 16 };
     tly_build *c = r->c;
@@ -40,32 +40,31 @@ kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s)
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, SOME + 1));
     kir_value together = choose(c, is_short, imm(c, STEPS), imm(c, 1));
     kir_value most = imm(c, (int64_t)SOME * STEPS), all = tly_reduce_no_whole(c, 1);
-    kir_loop step, part;
-    kir_for(c->b, &step, s->begin, s->end, together, 1, &all);
-    kir_for(c->b, &part, s->from, s->to, most, 1, step.carried);
-    const tly_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
-                            tly_min(c, s->to, add(c, part.i, most)) };
-    all = tly_reduce_join_whole(c, part.carried[0], walk(r, &some));
-    kir_for_end(c->b, &part, &all);
-    kir_for_end(c->b, &step, part.result);
-    return step.result[0];
+    tly_region step = { .state = { &all } }, l = { .state = { &all } };
+    emit_for(c, &step, s->begin, s->end, together);
+    emit_for(c, &l, s->from, s->to, most);
+    const tly_reduce_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
+                                   tly_min(c, s->to, add(c, l.i, most)) };
+    all = tly_reduce_join_whole(c, all, walk(r, &some));
+    emit_end(c, &l);
+    emit_end(c, &step);
+    return all;
 }
 
-kir_value tly_reduce_count(tly_reduce *r, const tly_span *all, kir_value apart)
+kir_value tly_reduce_count(tly_reduce *r, const tly_reduce_span *all, kir_value apart)
 {
     tly_build *c = r->c;
     kir_value one = imm(c, 1), sum = tly_reduce_no_whole(c, 1);
-    kir_loop step, l;
-    kir_for(c->b, &step, all->begin, all->end, one, 1, &sum);
+    tly_region step = { .state = { &sum } }, l = { .state = { &sum } };
+    emit_for(c, &step, all->begin, all->end, one);
     kir_value in = tly_reduce_step(c, all->in, step.i);
-    kir_for(c->b, &l, all->from, all->to, one, 1, step.carried);
+    emit_for(c, &l, all->from, all->to, one);
     kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, apart)), 0, 1);
     kir_value sign = tly_has_sign(c) ? ashr(c, x, imm(c, 63)) : imm(c, 0);
-    x = kir_tuple(c->b, 2, (kir_value[]){ x, sign });
-    sum = tly_reduce_join_whole(c, l.carried[0], x);
-    kir_for_end(c->b, &l, &sum);
-    kir_for_end(c->b, &step, l.result);
-    return step.result[0];
+    sum = tly_reduce_join_whole(c, sum, pair(c, x, sign));
+    emit_end(c, &l);
+    emit_end(c, &step);
+    return sum;
 }
 
 kir_value tly_reduce_is_beyond(tly_reduce *r)

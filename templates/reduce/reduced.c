@@ -12,22 +12,22 @@ kir_value tly_lift_exp(tly_build *c, kir_value x, const tly_place *at)
 {
     (void)at;
     kir_value one = like(c, x, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    return kir_tuple(c->b, 2, (kir_value[]){ x, one });
+    return pair(c, x, one);
 }
 
 /* One exponential for two states: that of the smaller's distance from the larger. Equal infinities
  * have none; what is NaN makes the sum NaN. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value mx = kir_part(c->b, x, 0), my = kir_part(c->b, y, 0);
+    kir_value mx = part(c, x, 0), my = part(c, y, 0);
     kir_value below = ole(c, my, mx), equal = oeq(c, mx, my);
     kir_value high = choose(c, below, x, y), low = choose(c, below, y, x);
-    kir_value m = kir_part(c->b, high, 0);
-    kir_value apart = bin(c, KIR_SUB, kir_part(c->b, low, 0), m);
+    kir_value m = part(c, high, 0);
+    kir_value apart = sub(c, part(c, low, 0), m);
     apart = choose(c, equal, like(c, apart, 0), apart);
-    kir_value added = bin(c, KIR_MUL, kir_part(c->b, low, 1), tly_exp_below(c, apart));
-    kir_value sum = bin(c, KIR_ADD, kir_part(c->b, high, 1), added);
-    return kir_tuple(c->b, 2, (kir_value[]){ m, sum });
+    kir_value added = mul(c, part(c, low, 1), tly_exp_below(c, apart));
+    kir_value sum = add(c, part(c, high, 1), added);
+    return pair(c, m, sum);
 }
 
 static kir_value larger(tly_build *c, kir_value x, kir_value y)
@@ -73,46 +73,45 @@ static kir_value largest_of_lanes(tly_build *c, kir_value x)
  * was, so that others need not be looked at. */
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n)
 {
-    kir_value old = kir_part(c->b, state, 0), sum = kir_part(c->b, state, 1), v[KIR_MAX_CARRIED];
+    kir_value from = part(c, state, 0), sum = part(c, state, 1), v[KIR_MAX_CARRIED], old = from;
     kir_value one = like(c, old, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    kir_branch grew;
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = larger(c, v[i], v[i + (k + 1) / 2]);
     kir_value high = v[0], finite = most(c, high, 0);
-    kir_value reached = bin(c, KIR_ADD, smaller(c, finite, old), one);
+    kir_value reached = add(c, smaller(c, finite, old), one);
     kir_value above = olt(c, reached, high);
-    kir_if(c->b, &grew, any(c, above));
-    v[n] = choose(c, above, smaller(c, finite, high), old);
+    tly_region grew = { 0 };
+    memcpy(v, x, n * sizeof *x);
+    emit_carry(&grew, n, v);
+    emit_carry(&grew, 1, &from);
+    emit_carry(&grew, 1, &sum);
+    emit_if(c, &grew, any(c, above));
+    from = choose(c, above, smaller(c, finite, high), old);
     if (c->p->form == TLY_REDUCED_ROWS)
-        v[n] = largest_of_lanes(c, v[n]);
-    kir_value apart = bin(c, KIR_SUB, level(c, old), level(c, v[n]));
+        from = largest_of_lanes(c, from);
+    kir_value apart = sub(c, level(c, old), level(c, from));
     kir_value endless = olt(c, finite, high), zero = like(c, high, 0);
-    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(c, apart));
-    v[n + 1] = bin(c, KIR_ADD, v[n + 1], choose(c, endless, high, zero));
+    sum = mul(c, sum, tly_exp_below(c, apart));
+    sum = add(c, sum, choose(c, endless, high, zero));
     for (unsigned i = 0; i < n; i++)
         v[i] = smaller(c, finite, x[i]);
-    kir_else(c->b, &grew, n + 2, v);
-    memcpy(v, x, n * sizeof *x);
-    v[n] = old;
-    v[n + 1] = sum;
-    kir_if_end(c->b, &grew, n + 2, v);
-    kir_value from = level(c, grew.result[n]);
+    emit_end(c, &grew);
+    kir_value base = level(c, from);
     for (unsigned i = 0; i < n; i++)
-        v[i] = bin(c, KIR_SUB, grew.result[i], from);
+        v[i] = sub(c, v[i], base);
     tly_exps_below(c, v, n);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
-            v[i] = bin(c, KIR_ADD, v[i], v[i + (k + 1) / 2]);
-    sum = bin(c, KIR_ADD, grew.result[n + 1], v[0]);
-    return kir_tuple(c->b, 2, (kir_value[]){ grew.result[n], sum });
+            v[i] = add(c, v[i], v[i + (k + 1) / 2]);
+    return pair(c, from, add(c, sum, v[0]));
 }
 
 kir_value tly_project_exp(tly_build *c, kir_value state, const tly_place *at)
 {
     (void)at;
-    return bin(c, KIR_ADD, kir_part(c->b, state, 0), tly_log(c, kir_part(c->b, state, 1)));
+    return add(c, part(c, state, 0), tly_log(c, part(c, state, 1)));
 }
 
 /* ---- sums of 64-bit integers ---- */
@@ -122,14 +121,14 @@ kir_value tly_lift_wide(tly_build *c, kir_value x, const tly_place *at)
     (void)at;
     kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
     kir_value upper = bin(c, down, x, like(c, x, 32));
-    return kir_tuple(c->b, 2, (kir_value[]){ x, upper });
+    return pair(c, x, upper);
 }
 
 kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y)
 {
     kir_value v[2];
     for (unsigned i = 0; i < 2; i++)
-        v[i] = bin(c, KIR_ADD, kir_part(c->b, x, i), kir_part(c->b, y, i));
+        v[i] = add(c, part(c, x, i), part(c, y, i));
     return kir_tuple(c->b, 2, v);
 }
 
@@ -137,18 +136,18 @@ kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_lift_indexed(tly_build *c, kir_value x, const tly_place *at)
 {
-    return kir_tuple(c->b, 2, (kir_value[]){ x, at->index });
+    return pair(c, x, at->index);
 }
 
 static kir_value combine_indexed(tly_build *c, kir_value x, kir_value y, int largest)
 {
-    kir_value vx = kir_part(c->b, x, 0), vy = kir_part(c->b, y, 0);
-    kir_value ix = kir_part(c->b, x, 1), iy = kir_part(c->b, y, 1);
+    kir_value vx = part(c, x, 0), vy = part(c, y, 0);
+    kir_value ix = part(c, x, 1), iy = part(c, y, 1);
     kir_pred before = tly_has_sign(c) ? KIR_SLT : KIR_ULT;
     kir_value beats = largest ? cmp(c, before, vx, vy) : cmp(c, before, vy, vx);
     kir_value wins = c->p->last ? less(c, ix, iy) : less(c, iy, ix);
-    kir_value ties = bin(c, KIR_AND, equal(c, vx, vy), wins);
-    return choose(c, bin(c, KIR_OR, beats, ties), y, x);
+    kir_value ties = band(c, equal(c, vx, vy), wins);
+    return choose(c, bor(c, beats, ties), y, x);
 }
 
 kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y)
@@ -164,5 +163,5 @@ kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y)
 kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at)
 {
     (void)at;
-    return kir_part(c->b, state, 1);
+    return part(c, state, 1);
 }

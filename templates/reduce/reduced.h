@@ -24,7 +24,8 @@ kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y);
 
 /* States to results. */
-kir_value tly_project_exp(tly_build *c, kir_value state, const tly_place *at); /* the logarithm of the sum */
+kir_value tly_project_exp(tly_build *c, kir_value state,
+                          const tly_place *at); /* the logarithm of the sum */
 kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at);
 
 #endif

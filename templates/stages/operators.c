@@ -93,60 +93,57 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 
 /* The index of the first or last of n elements, as the problem says, that compares with y by
  * `like`. The elements are in the order of their positions. */
-static kir_value which(tly_build *c, const kir_value *x, const kir_value *index, unsigned n,
+static kir_value which(tly_build *c, const kir_value *x, const tly_place *at, unsigned n,
                        kir_pred like, kir_value y)
 {
-    kir_value at = index[c->p->last ? 0 : n - 1];
+    kir_value index = at[c->p->last ? 0 : n - 1].index;
     for (unsigned i = 1; i < n; i++) {
         unsigned k = c->p->last ? i : n - 1 - i;
-        at = choose(c, cmp(c, like, x[k], y), index[k], at);
+        index = choose(c, cmp(c, like, x[k], y), at[k].index, index);
     }
-    return at;
+    return index;
 }
 
 /* The same of floats. NaNs are searched for only if there are any. */
-static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+static kir_value decides_float(tly_build *c, const kir_value *x, const tly_place *at, unsigned n)
 {
     tly_extreme best = tly_extreme_of(c, x, n);
-    kir_value at = which(c, x, index, n, KIR_OEQ, best.number);
-    kir_value zero = like(c, best.number, 0);
-    tly_region nan = { .state = { &at } };
-    emit_if(c, &nan, any(c, tly_not(c, best.all)));
-    at = choose(c, best.all, at, which(c, x, index, n, KIR_UNO, zero));
-    emit_end(c, &nan);
-    return pair(c, best.key, at);
+    kir_value index = which(c, x, at, n, KIR_OEQ, best.number);
+    kir_value zero = constant(c, type_of(c, best.number), 0);
+    tly_region nans = { .state = { &index } };
+    emit_if(c, &nans, any(c, tly_not(c, best.all)));
+    index = choose(c, best.all, index, which(c, x, at, n, KIR_UNO, zero));
+    emit_end(c, &nans);
+    return pair(c, best.key, index);
 }
 
 /* The winner of n elements: the value is found first, then the index of an element that has it.
  * That takes three operations an element; combining states takes six. */
-static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+static kir_value decides(tly_build *c, const kir_value *x, const tly_place *at, unsigned n)
 {
     kir_value v[TLY_REDUCE_MOST_STEPS];
     if (lacks_key(c, x[0]))
-        return decides_float(c, x, index, n);
+        return decides_float(c, x, at, n);
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
-    kir_value at = which(c, x, index, n, KIR_EQ, v[0]);
-    return pair(c, v[0], at);
+    return pair(c, v[0], which(c, x, at, n, KIR_EQ, v[0]));
 }
 
-kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
+kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,
                    unsigned n)
 {
     const tly_operator_code *o = code_of(c);
     if (o->take)
         return o->take(c, state, x, n);
     if (row_of(c)->searches)
-        return tly_combine(c, state, decides(c, x, index, n));
+        return tly_combine(c, state, decides(c, x, at, n));
     if (lacks_key(c, x[0]))
         return tly_combine(c, state, tly_extreme_of(c, x, n).key);
     kir_value some[TLY_REDUCE_MOST_STEPS];
-    for (unsigned i = 0; i < n; i++) {
-        const tly_place at = { .index = index[i] };
-        some[i] = tly_element(c, &at, x[i]);
-    }
+    for (unsigned i = 0; i < n; i++)
+        some[i] = tly_element(c, &at[i], x[i]);
     for (; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n; i += 2)
             some[i / 2] = i + 1 < n ? tly_combine(c, some[i], some[i + 1]) : some[i];
