@@ -83,7 +83,9 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     kir_value state = 0;
     tly_region known = { .state = { &state } }, wanted = { 0 };
     emit_if(c, &known, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
-    state = f->take(r, record_at(r, f, KIR_ARG_CARRY_IN, tile));
+    state = record_at(r, f, KIR_ARG_CARRY_IN, tile);
+    if (f->take != NULL)
+        state = f->take(r, state);
     emit_else(c, &known);
     tly_reduce_span s = chunk_at(c, in, chunk);
     kir_value total = equal(c, mode, imm(c, TLY_MODE_TOTAL));
@@ -109,7 +111,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
     kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
     kir_value total_place = 0, group_place = 0, own_place = 0;
-    tly_row row = f->begin(r, output);
+    tly_row row = f->begin != NULL ? f->begin(r, output) : tly_row_address(c, output);
     kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r), total = none;
     kir_value high = tly_min(c, chunks, sub(c, end, first)), of_group = 0;
     tly_region group = { .state = { &total } }, l = { .state = { &total, &of_group } };
@@ -163,14 +165,9 @@ typedef struct records {
     unsigned parts; /* accumulators; 0: the operator's */
 } records;
 
-static kir_value no_state(tly_build *c, unsigned lanes)
-{
-    return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
-}
-
 static const records *records_of(const tly_reduce *r)
 {
-    static const records states = { no_state, tly_combine, 0 },
+    static const records states = { tly_reduce_neutral, tly_combine, 0 },
                          products = { tly_reduce_one, tly_reduce_join, 2 },
                          sums = { tly_reduce_no_parts, tly_reduce_join_parts, 2 },
                          squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 },
@@ -238,11 +235,6 @@ static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value place)
     return tly_reduce_of_span(r, s);
 }
 
-static tly_row begin(tly_reduce *r, kir_value output)
-{
-    return tly_row_address(r->c, output);
-}
-
 static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_build *c = r->c;
@@ -277,7 +269,7 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
         tly_reduce_group(&r, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), do_row);
     } else {
         const tly_reduce_form rows = {
-            imm(c, launch->record_bytes), begin, none, NULL, make, join, take, keep, finish
+            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep, finish
         };
         tly_reduce_outputs(&r, &rows);
     }

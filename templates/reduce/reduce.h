@@ -69,14 +69,14 @@ tly_reduce_span tly_reduce_all(tly_build *c, kir_value in);
 /* How a form keeps the states of its tiles: as values, or, side by side, as addresses of them. The
  * outputs of all tiles of a task are made by tly_reduce_outputs. */
 typedef struct tly_reduce_form {
-    kir_value record_bytes; /* i64, of a tile's states */
-    tly_row (*begin)(tly_reduce *r, kir_value output);
+    kir_value record_bytes;                            /* i64, of a tile's states */
+    tly_row (*begin)(tly_reduce *r, kir_value output); /* NULL: outputs are rows' */
     kir_value (*none)(tly_reduce *r); /* what no state was combined to yet: anything */
     /* Where states of number `which` are made; NULL: they need no place. */
     kir_value (*place)(tly_reduce *r, kir_value which);
     kir_value (*make)(tly_reduce *r, const tly_reduce_span *s, kir_value place);
     kir_value (*join)(tly_reduce *r, kir_value x, kir_value y, kir_value place);
-    kir_value (*take)(tly_reduce *r, kir_value record);
+    kir_value (*take)(tly_reduce *r, kir_value record); /* NULL: it is the states' address */
     void (*keep)(tly_reduce *r, kir_value record, kir_value state); /* NULL: it was made there */
     void (*finish)(tly_reduce *r, const tly_row *row, kir_value state);
 } tly_reduce_form;
@@ -106,6 +106,7 @@ typedef struct tly_reduce_rules {
     int searches; /* or looked at for one that decides (tly_operator) */
 } tly_reduce_rules;
 
+kir_value tly_reduce_neutral(tly_build *c, unsigned lanes); /* the operator's */
 /* The operator's own, or, of watched products, those of short chains. */
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
 /* Integers that number the lanes of states. */
@@ -183,6 +184,9 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
  * one that was set before the call costs a way in vain, and none the call. */
 kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
+/* An element in multiples of 2^64; one that is stretched, for its square. */
+kir_value tly_reduce_lift_scaled(tly_reduce *r, kir_value x, const tly_place *at);
+kir_value tly_reduce_lift_stretched(tly_reduce *r, kir_value x, const tly_place *at);
 /* i1: one of these flags (KIR_OVERFLOWED, KIR_UNDERFLOWED) is among those that were `met`, an i32.
  */
 kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);

@@ -30,14 +30,9 @@ int tly_reduce_may_drift(const tly_reduce *r)
 
 /* ---- a chain: (product, distance) ---- */
 
-static kir_value one(tly_build *c, unsigned lanes)
-{
-    return real(c, lanes, tly_reduce_format_of(c)->one);
-}
-
 static kir_value lifted(tly_build *c, kir_value x)
 {
-    return pair(c, x, sub(c, x, one(c, lanes_of(c, x))));
+    return pair(c, x, sub(c, x, real_one(c, lanes_of(c, x))));
 }
 
 static kir_value lift(tly_reduce *r, kir_value x, const tly_place *at)
@@ -61,7 +56,7 @@ kir_value tly_reduce_by_distance(tly_build *c, kir_value chain, kir_value x)
 
 kir_value tly_reduce_no_distance(tly_build *c, unsigned lanes)
 {
-    kir_value product = one(c, lanes);
+    kir_value product = real_one(c, lanes);
     return pair(c, product, real(c, lanes, 0));
 }
 
@@ -123,7 +118,7 @@ kir_value tly_reduce_is_small(tly_build *c, kir_value distance)
 
 kir_value tly_reduce_is_next(tly_build *c, kir_value product, kir_value distance)
 {
-    kir_value own = sub(c, product, one(c, lanes_of(c, product)));
+    kir_value own = sub(c, product, real_one(c, lanes_of(c, product)));
     kir_value agrees = below(c, sub(c, own, distance), tolerance(c));
     return band(c, agrees, below(c, distance, near_limit(c)));
 }
@@ -142,7 +137,7 @@ static kir_value is_near(tly_build *c, unsigned n, const kir_value *state)
         unsigned lanes = lanes_of(c, part(c, state[i], 0));
         kir_value off = 0, far = 0;
         for (; from < n && lanes_of(c, part(c, state[from], 0)) == lanes; from++) {
-            kir_value own = sub(c, part(c, state[from], 0), one(c, lanes));
+            kir_value own = sub(c, part(c, state[from], 0), real_one(c, lanes));
             kir_value distance = part(c, state[from], 1);
             off = larger(c, off, sub(c, own, distance));
             far = larger(c, far, distance);

@@ -37,7 +37,7 @@ kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int 
 static kir_value factor_of(tly_build *c, kir_value distance)
 {
     unsigned n = lanes_of(c, distance);
-    kir_value one = real(c, n, tly_reduce_format_of(c)->one);
+    kir_value one = real_one(c, n);
     return pair(c, add(c, one, distance), integer(c, n, 0));
 }
 

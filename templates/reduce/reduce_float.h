@@ -31,6 +31,11 @@ static inline kir_value real(tly_build *c, unsigned lanes, uint64_t bits)
     return constant(c, KIR_TYPE(c->acc.kind, lanes), bits);
 }
 
+static inline kir_value real_one(tly_build *c, unsigned lanes)
+{
+    return real(c, lanes, tly_reduce_format_of(c)->one);
+}
+
 static inline unsigned lanes_of(tly_build *c, kir_value v)
 {
     return type_of(c, v).lanes;

@@ -12,7 +12,7 @@
 
 static kir_value plain(tly_reduce *r, unsigned lanes)
 {
-    return tly_neutral(r->c, KIR_TYPE(r->c->acc.kind, lanes));
+    return tly_reduce_neutral(r->c, lanes);
 }
 
 /* Of outputs, as they are handed on; so many fill vectors. */
@@ -85,17 +85,6 @@ static kir_value scaled(tly_reduce_stream *s, const tly_reduce_span *span, kir_v
     return sum;
 }
 
-static kir_value lift_sum(tly_reduce *r, kir_value x, const tly_place *at)
-{
-    (void)at;
-    return tly_reduce_scaled(r->c, x);
-}
-
-static kir_value lift_square(tly_reduce *r, kir_value x, const tly_place *at)
-{
-    return tly_element(r->c, at, mul(r->c, x, r->stretch));
-}
-
 /* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
  * right in every order. */
 static void judge_sums(tly_reduce_stream *s, const tly_reduce_span *span, const tly_states *to)
@@ -107,7 +96,7 @@ static void judge_sums(tly_reduce_stream *s, const tly_reduce_span *span, const 
     kir_value sum = part(c, tly_stream_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
     emit_if(c, &again, tly_not(c, tly_reduce_finite(c, sum)));
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, pair(c, zero, zero)));
+    sum = tly_reduce_parts_of(c, scaled(s, span, in, tly_reduce_lift_scaled, pair(c, zero, zero)));
     tly_stream_store(s, to, l.i, sum);
     emit_end(c, &again);
     emit_end(c, &l);
@@ -140,7 +129,7 @@ static void judge_squares(tly_reduce_stream *s, const tly_reduce_span *span, con
     emit_if(c, &stray, tly_reduce_strays(c, sum, under, over));
     s->r.stretch = tly_reduce_stretch(c, sum);
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    kir_value again = scaled(s, span, in, lift_square, zero);
+    kir_value again = scaled(s, span, in, tly_reduce_lift_stretched, zero);
     tly_stream_store(s, to, l.i, pair(c, sum, again));
     emit_end(c, &stray);
     emit_end(c, &l);
@@ -169,11 +158,6 @@ static kir_value place(tly_reduce *r, kir_value which)
 static kir_value none(tly_reduce *r)
 {
     return ((tly_reduce_stream *)r)->places;
-}
-
-static tly_row begin(tly_reduce *r, kir_value output)
-{
-    return tly_row_address(r->c, output);
 }
 
 static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
@@ -252,12 +236,6 @@ static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
     joining p = { &of[0], &of[1], &of[2], imm(r->c, 0), tly_reduce_join_records };
     tly_stream_each(s, vectors_of(s), 1, join_lanes, &p);
     return at;
-}
-
-static kir_value take(tly_reduce *r, kir_value record)
-{
-    (void)r;
-    return record;
 }
 
 /* ---- results ---- */
@@ -356,7 +334,7 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
     s.apart = s.closed;
     s.apart.p = ptradd(c, s.closed.p, imm(c, most * (bytes + beside)));
     const tly_reduce_form form = {
-        mul(c, s.room, imm(c, bytes)), begin, none, place, make, join, take, NULL, finish
+        mul(c, s.room, imm(c, bytes)), NULL, none, place, make, join, NULL, NULL, finish
     };
     tly_reduce_outputs(&s.r, &form);
     kir_return(c->b, imm(c, 0));

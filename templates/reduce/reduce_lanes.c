@@ -6,7 +6,7 @@
  * chunks as those of rows, which is quicker and, of long sums, more exact. A sum that overflowed is
  * then made once more in multiples of 2^64, one of squares that left the range of scaled elements.
  */
-#include "reduce.h"
+#include "reduce_float.h"
 
 enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
@@ -257,12 +257,6 @@ static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
     return at;
 }
 
-static kir_value take(tly_reduce *r, kir_value record)
-{
-    (void)r;
-    return record;
-}
-
 /* ---- results ---- */
 
 typedef struct results {
@@ -270,12 +264,6 @@ typedef struct results {
     kir_value states;
     kir_value scaled; /* the same of scaled elements; 0: there are none */
 } results;
-
-static kir_value one(tly_build *c, unsigned lanes)
-{
-    return constant(c, KIR_TYPE(c->acc.kind, lanes),
-                    tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-}
 
 /* Without the sign of a 0 that is right. */
 static kir_value unmarked(lanes *k, kir_value sum)
@@ -293,9 +281,10 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     if (to->scaled) {
         kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
         kir_value bad = is_bad(k, state);
-        kir_value by = k->r.squared ? tly_reduce_unit(c, state) : tly_reduce_large(c, one(c, n));
+        kir_value by = k->r.squared ? tly_reduce_unit(c, state)
+                                    : tly_reduce_large(c, real_one(c, n));
         state = choose(c, bad, again, state);
-        unit = choose(c, bad, by, one(c, n));
+        unit = choose(c, bad, by, real_one(c, n));
     }
     const tly_place at = tly_place_in(to->row, 0, lane);
     tly_reduce_store(&k->r, to->row->at[TLY_OUT], lane,
@@ -387,7 +376,7 @@ void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * TLY_RECORD_LANES * launch->record_bytes;
     launch->scratch_lane_bytes = 3 * c->state_bytes;
     const tly_reduce_form form = {
-        mul(c, k.room, imm(c, c->state_bytes)), begin, none, place, make, join, take, NULL, finish
+        mul(c, k.room, imm(c, c->state_bytes)), begin, none, place, make, join, NULL, NULL, finish
     };
     tly_reduce_outputs(&k.r, &form);
     kir_return(c->b, imm(c, 0));

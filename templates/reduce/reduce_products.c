@@ -22,7 +22,7 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
     kir_value tiny = less(c, size(c, x), least);
     /* A multiplication of all lanes that raises no flag, whatever LLVM makes of it. */
-    x = mul(c, x, choose(c, tiny, real(c, n, f->large), real(c, n, f->one)));
+    x = mul(c, x, choose(c, tiny, real(c, n, f->large), real_one(c, n)));
     exponent = sub(c, exponent, choose(c, tiny, integer(c, n, 64), zero));
     kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
     kir_value e = lshr(c, magnitude, integer(c, n, f->mantissa));
@@ -35,14 +35,9 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     return pair(c, m, choose(c, number, add(c, exponent, e), zero));
 }
 
-static kir_value plain_one(tly_build *c, unsigned lanes)
-{
-    return real(c, lanes, tly_reduce_format_of(c)->one);
-}
-
 kir_value tly_reduce_one(tly_build *c, unsigned lanes)
 {
-    kir_value one = plain_one(c, lanes);
+    kir_value one = real_one(c, lanes);
     return pair(c, one, integer(c, lanes, 0));
 }
 
@@ -94,7 +89,7 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
     return (tly_reduce_rules){ .vectors = vectors,
                                .lift = lift_plain,
                                .combine = multiply,
-                               .neutral = plain_one,
+                               .neutral = real_one,
                                .close = tly_reduce_split,
                                .join = join_split };
 }
@@ -234,7 +229,7 @@ static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value ap
                          kir_value mantissa)
 {
     tly_build *c = r->c;
-    kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
+    kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = real_one(c, 1);
     kir_value regular = tly_reduce_finite(c, mantissa);
     tly_region step = { .state = { &y } }, block = step, l = step;
     emit_for(c, &step, all->begin, all->end, one);
@@ -260,7 +255,7 @@ static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value ap
 static kir_value lift_bounds(tly_reduce *r, kir_value x, const tly_place *at)
 {
     tly_build *c = r->c;
-    kir_value one = plain_one(c, lanes_of(c, x));
+    kir_value one = real_one(c, lanes_of(c, x));
     (void)at;
     x = as(c, c->acc.kind, size(c, x));
     kir_value falls = olt(c, x, one), fall = choose(c, falls, x, one);
@@ -275,7 +270,7 @@ static kir_value multiply_bounds(tly_build *c, kir_value x, kir_value y)
 
 static kir_value no_bounds(tly_build *c, unsigned lanes)
 {
-    kir_value one = plain_one(c, lanes);
+    kir_value one = real_one(c, lanes);
     return pair(c, one, one);
 }
 
@@ -292,7 +287,7 @@ static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value st
     tly_build *c = r->c;
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value least = real(c, 1, (uint64_t)(f->bias - SPARE) << f->mantissa);
-    kir_value fall = plain_one(c, 1), growth = real(c, 1, f->small), one = imm(c, 1);
+    kir_value fall = real_one(c, 1), growth = real(c, 1, f->small), one = imm(c, 1);
     kir_value length = arg(c, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
     tly_region l = { .state = { &fall, &growth } }, open = l;
     emit_for(c, &l, imm(c, 0), end, imm(c, SOME));

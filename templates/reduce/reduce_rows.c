@@ -353,7 +353,7 @@ static kir_value lift(tly_reduce *r, kir_value x, const tly_place *at)
     return tly_element(r->c, at, x);
 }
 
-static kir_value neutral(tly_build *c, unsigned lanes)
+kir_value tly_reduce_neutral(tly_build *c, unsigned lanes)
 {
     return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
 }
@@ -364,7 +364,9 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     unsigned vectors = (unsigned)r->c->plan->vectors;
     if (r->watched)
         return tly_reduce_chains(vectors);
-    tly_reduce_rules rules = { .lift = lift, .combine = tly_combine, .neutral = neutral };
+    tly_reduce_rules rules = { .lift = lift,
+                               .combine = tly_combine,
+                               .neutral = tly_reduce_neutral };
     int together = vectors > 1 && (o->takes || o->searches || tly_keys_wait(r->c));
     rules.vectors = together ? 1 : vectors;
     rules.loads = vectors;

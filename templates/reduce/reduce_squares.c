@@ -16,7 +16,7 @@
 
 kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes)
 {
-    kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    kir_value none = tly_reduce_neutral(c, lanes);
     return pair(c, none, none);
 }
 
@@ -95,7 +95,7 @@ kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y)
     return pair(c, sum, again);
 }
 
-static kir_value lift_stretched(tly_reduce *r, kir_value x, const tly_place *at)
+kir_value tly_reduce_lift_stretched(tly_reduce *r, kir_value x, const tly_place *at)
 {
     tly_build *c = r->c;
     kir_value by = kir_splat(c->b, r->stretch, lanes_of(c, x));
@@ -108,7 +108,7 @@ static kir_value stretched(tly_reduce *r, const tly_reduce_span *s, kir_value su
     tly_reduce_rules rules = tly_reduce_rules_of(r);
     rules.vectors = rules.vectors > 1 ? 2 : 1;
     rules.loads = 0;
-    rules.lift = lift_stretched;
+    rules.lift = tly_reduce_lift_stretched;
     r->stretch = tly_reduce_stretch(r->c, sum);
     return tly_reduce_walk(r, &rules, s);
 }
@@ -143,7 +143,7 @@ static kir_value right(tly_build *c, kir_value state)
 static tly_scaled scaled_squares(tly_build *c, kir_value state, kir_value far)
 {
     kir_value sum = part(c, state, 0);
-    kir_value one = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->one);
+    kir_value one = real_one(c, lanes_of(c, sum));
     return (tly_scaled){ right(c, state), choose(c, far, tly_reduce_unit(c, sum), one) };
 }
 

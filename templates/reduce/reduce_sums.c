@@ -19,7 +19,7 @@ kir_value tly_reduce_scaled(tly_build *c, kir_value x)
     return pair(c, other, tly_reduce_small(c, x));
 }
 
-static kir_value lift_sum(tly_reduce *r, kir_value x, const tly_place *at)
+kir_value tly_reduce_lift_scaled(tly_reduce *r, kir_value x, const tly_place *at)
 {
     (void)at;
     return tly_reduce_scaled(r->c, x);
@@ -44,7 +44,7 @@ static kir_value zeros(tly_build *c, unsigned lanes)
  * +0 says that it cancelled. */
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
 {
-    kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    kir_value none = tly_reduce_neutral(c, lanes);
     return pair(c, none, none);
 }
 
@@ -75,7 +75,7 @@ kir_value tly_reduce_overflowed(tly_build *c, kir_value lost)
 kir_value tly_reduce_parts(tly_reduce *r, const tly_reduce_span *s, kir_value state)
 {
     static const tly_reduce_rules rules = {
-        .vectors = 2, .lift = lift_sum, .combine = tly_reduce_add, .neutral = zeros
+        .vectors = 2, .lift = tly_reduce_lift_scaled, .combine = tly_reduce_add, .neutral = zeros
     };
     tly_build *c = r->c;
     kir_value parts = 0;
@@ -121,7 +121,7 @@ static tly_scaled scaled_sum(tly_build *c, kir_value parts, kir_value far)
     kir_value sum = part(c, parts, 0);
     unsigned n = lanes_of(c, sum);
     kir_value small = choose(c, far, tly_reduce_small(c, sum), sum);
-    kir_value unit = choose(c, far, real(c, n, f->large), real(c, n, f->one));
+    kir_value unit = choose(c, far, real(c, n, f->large), real_one(c, n));
     return (tly_scaled){ add(c, small, part(c, parts, 1)), unit };
 }
 
