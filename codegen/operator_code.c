@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "../templates/reduce/reduced.h"
+#include "../templates/reduce/reduce_operators.h"
 
 #define OF_EXP .lift = tly_lift_exp, .combine = tly_combine_exp, .project = tly_project_exp
 

@@ -12,9 +12,9 @@ tly_reduce tly_reduce_begin(tly_build *c)
     return (tly_reduce){
         .c = c,
         .indexed = tly_has_index(c->p),
-        .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
-        .added = (keeps || !serial) && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
-        .squared = keeps && tly_is_watched_as(c->p, TLY_WATCH_SQUARES),
+        .checks_products = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
+        .checks_sums = (keeps || !serial) && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
+        .checks_squares = keeps && tly_is_watched_as(c->p, TLY_WATCH_SQUARES),
         .exact = tly_operator_of(c->p)->exact && !tly_is_floating(c),
     };
 }
@@ -74,7 +74,7 @@ static kir_value record_at(tly_reduce *r, const tly_reduce_form *f, kir_arg reco
 
 /* The state of one tile: made, or taken from its record. */
 static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in, kir_value chunk,
-                          kir_value tile, kir_value place)
+                          kir_value tile, kir_value scratch)
 {
     tly_build *c = r->c;
     kir_value mode = arg(c, KIR_ARG_MODE);
@@ -89,7 +89,7 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     emit_else(c, &known);
     tly_reduce_span s = chunk_at(c, in, chunk);
     kir_value total = equal(c, mode, imm(c, TLY_MODE_TOTAL));
-    state = f->make(r, &s, place ? choose(c, total, record, place) : 0);
+    state = f->make(r, &s, scratch ? choose(c, total, record, scratch) : 0);
     if (f->keep != NULL) {
         emit_if(c, &wanted, total);
         f->keep(r, record, state);
@@ -110,7 +110,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), mode = arg(c, KIR_ARG_MODE);
     kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
     kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
-    kir_value total_place = 0, group_place = 0, own_place = 0;
+    kir_value total_scratch = 0, group_scratch = 0, own_scratch = 0;
     tly_row row = f->begin != NULL ? f->begin(r, output) : tly_row_address(c, output);
     kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r), total = none;
     kir_value high = tly_min(c, chunks, sub(c, end, first)), of_group = 0;
@@ -121,19 +121,19 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     of_group = none;
     emit_for(c, &l, group.i, add(c, last, one), one);
     kir_value joins = equal(c, l.i, last), starts = equal(c, l.i, group.i);
-    if (f->place != NULL) {
-        total_place = f->place(r, zero);
-        group_place = choose(c, leads, total_place, f->place(r, one));
-        own_place = choose(c, starts, group_place, f->place(r, imm(c, 2)));
+    if (f->scratch != NULL) {
+        total_scratch = f->scratch(r, zero);
+        group_scratch = choose(c, leads, total_scratch, f->scratch(r, one));
+        own_scratch = choose(c, starts, group_scratch, f->scratch(r, imm(c, 2)));
     }
     kir_value state = of_group;
     tly_region turn = { .state = { &state } }, lone = { .state = { &state } }, wanted = { 0 };
     emit_unless(c, &turn, joins);
-    state = state_of(r, f, row.at[TLY_IN], l.i, add(c, first, l.i), own_place);
+    state = state_of(r, f, row.at[TLY_IN], l.i, add(c, first, l.i), own_scratch);
     emit_end(c, &turn);
     emit_unless(c, &lone, bor(c, choose(c, joins, leads, starts), records));
     state = f->join(r, choose(c, joins, total, of_group), state,
-                    group_place ? choose(c, joins, total_place, group_place) : 0);
+                    group_scratch ? choose(c, joins, total_scratch, group_scratch) : 0);
     emit_end(c, &lone);
     total = choose(c, joins, state, total);
     of_group = state;
@@ -172,11 +172,11 @@ static const records *records_of(const tly_reduce *r)
                          sums = { tly_reduce_no_parts, tly_reduce_join_parts, 2 },
                          squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 },
                          wholes = { tly_reduce_no_whole, tly_reduce_join_whole, 2 };
-    return r->watched   ? &products
-           : r->added   ? &sums
-           : r->squared ? &squares
-           : r->whole   ? &wholes
-                        : &states;
+    return r->checks_products  ? &products
+           : r->checks_sums    ? &sums
+           : r->checks_squares ? &squares
+           : r->is_i128        ? &wholes
+                               : &states;
 }
 
 int tly_reduce_hands_on(const tly_reduce *r)
@@ -223,15 +223,15 @@ static void keep(tly_reduce *r, kir_value p, kir_value state)
     tly_store_state(r->c, p, 0, state, 1);
 }
 
-static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value place)
+static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value scratch)
 {
-    (void)place;
+    (void)scratch;
     return tly_reduce_join_records(r, x, y);
 }
 
-static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value place)
+static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value scratch)
 {
-    (void)place;
+    (void)scratch;
     return tly_reduce_of_span(r, s);
 }
 
@@ -261,7 +261,7 @@ static void do_row(tly_reduce *r, kir_value number, kir_value made, kir_value st
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
 {
     tly_reduce r = tly_reduce_begin(c);
-    r.whole = r.exact;
+    r.is_i128 = r.exact;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = tly_reduce_record_bytes(&r);
     if (c->plan->rows_at_once > 1) { /* short ones, of one chunk */

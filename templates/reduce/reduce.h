@@ -2,7 +2,7 @@
 /*
  * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state,
  * reduce_range.c what left the floating-point range, reduce_group.h short rows several at once,
- * reduce_lanes.c outputs side by side, reduce_interleaved.c and reduce_stream.c a few of them,
+ * reduce_lanes.c outputs side by side, reduce_interleaved.c and reduce_interleaved_walk.c a few of them,
  * reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
@@ -12,12 +12,12 @@
 
 typedef struct tly_reduce {
     tly_build *c;
-    int indexed; /* states have an index */
-    int watched; /* along rows, products that may leave the range: states have an exponent */
-    int added;   /* along rows, sums that may: states have a part in multiples of 2^64 */
-    int squared; /* sums of squares whose root does not: states have one of scaled elements */
-    int exact;   /* sums of integers, of whatever length */
-    int whole;   /* along rows, such sums: states have 128 bits */
+    int indexed;         /* states have an index */
+    int checks_products; /* along rows, products that may leave the range: states have an exponent */
+    int checks_sums;     /* along rows, sums that may: states have a part in multiples of 2^64 */
+    int checks_squares; /* sums of squares whose root does not: states have one of scaled elements */
+    int exact;          /* sums of integers, of whatever length */
+    int is_i128;        /* along rows, such sums: states have 128 bits */
     kir_value
         stretch; /* what elements are multiplied by, where they are scaled for their squares */
 } tly_reduce;
@@ -50,8 +50,8 @@ void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
  * reduction have a place in the input alone. */
 tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value lane);
 
-/* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
-kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
+/* Indices of `lanes` elements, the first `index`, an i64, `step` (0 or 1) from each other. */
+kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int step);
 
 /* What templates for GPUs share: integers of the input as accumulators, bools as 0 and 1; and
  * results that are no floats of the output, integers or indices or f64, as integers `to` which
@@ -73,9 +73,9 @@ typedef struct tly_reduce_form {
     tly_row (*begin)(tly_reduce *r, kir_value output); /* NULL: outputs are rows' */
     kir_value (*none)(tly_reduce *r); /* what no state was combined to yet: anything */
     /* Where states of number `which` are made; NULL: they need no place. */
-    kir_value (*place)(tly_reduce *r, kir_value which);
-    kir_value (*make)(tly_reduce *r, const tly_reduce_span *s, kir_value place);
-    kir_value (*join)(tly_reduce *r, kir_value x, kir_value y, kir_value place);
+    kir_value (*scratch)(tly_reduce *r, kir_value which);
+    kir_value (*make)(tly_reduce *r, const tly_reduce_span *s, kir_value scratch);
+    kir_value (*join)(tly_reduce *r, kir_value x, kir_value y, kir_value scratch);
     kir_value (*take)(tly_reduce *r, kir_value record); /* NULL: it is the states' address */
     void (*keep)(tly_reduce *r, kir_value record, kir_value state); /* NULL: it was made there */
     void (*finish)(tly_reduce *r, const tly_row *row, kir_value state);
@@ -149,13 +149,13 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
 /* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be;
  * *made: i1, all states are right, and what may be wrong is beyond the range, or 0: nothing is
  * known of them. Flags were cleared before watched products. */
-kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
+kir_value tly_reduce_check(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
 /* An output's state as chunks hand it on, as an element of the output: a product's mantissa and
  * exponent, and a sum's parts, become one. `apart`: bytes from one element of a step to the next.
  * But for products states may have lanes. */
 kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
-                            kir_value apart, kir_value state);
+                            kir_value stride, kir_value state);
 /* ---- reduce_drift.c, reduce_drift_lanes.c: many factors next to 1 ---- */
 
 int tly_reduce_may_drift(const tly_reduce *r);
@@ -165,9 +165,9 @@ kir_value tly_reduce_drift_pays(tly_build *c);
  * not; and closed chains, of which there are none; with one more; joined; as (mantissa,
  * exponent). Chains whose elements are taken apart begin as closed ones do. */
 kir_value tly_reduce_lanes_chain(tly_reduce *r, unsigned lanes);
-kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int apart);
+kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int split);
 kir_value tly_reduce_lanes_none(tly_reduce *r, unsigned lanes);
-kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int apart);
+kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int split);
 kir_value tly_reduce_lanes_join(tly_reduce *r, kir_value x, kir_value y);
 kir_value tly_reduce_lanes_product(tly_build *c, kir_value all);
 
@@ -209,7 +209,7 @@ kir_value tly_reduce_unit(tly_build *c, kir_value sum);
 /* Sums of integers as (lower, upper) 64 bits: of a span; of one output's elements, one by one; of
  * nothing; and of both. */
 kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s);
-kir_value tly_reduce_count(tly_reduce *r, const tly_reduce_span *all, kir_value apart);
+kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride);
 kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes);
 kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y);
 /* i1: so many elements make an output that states with lanes may have lost some of it. */

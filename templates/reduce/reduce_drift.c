@@ -24,7 +24,7 @@ int tly_reduce_may_drift(const tly_reduce *r)
     enum { LEAST_BYTES = 64 }; /* of a vector */
     const tly_build *c = r->c;
     const int together = c->p->form == TLY_REDUCED_ROWS && c->plan->rows_at_once > 1;
-    return r->watched && !together && c->bytes[TLY_OUT] == c->acc_bytes &&
+    return r->checks_products && !together && c->bytes[TLY_OUT] == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES;
 }
 
@@ -198,7 +198,7 @@ void tly_reduce_carry_drift(tly_region *region, tly_reduce_drift *d)
 
 /* ---- to a product ---- */
 
-static kir_value wide(tly_build *c, kir_value v)
+static kir_value as_f64(tly_build *c, kir_value v)
 {
     kir_type t = KIR_TYPE(KIR_F64, lanes_of(c, v));
     v = c->acc.kind == KIR_F64 ? v : convert(c, KIR_FPEXT, t, v);
@@ -210,23 +210,23 @@ static kir_value wide(tly_build *c, kir_value v)
 static kir_value product_of(tly_reduce *r, const kir_value *distance)
 {
     tly_build *c = r->c;
-    const int is_wide = c->acc.kind == KIR_F64;
+    const int is_f64 = c->acc.kind == KIR_F64;
     unsigned vectors = tly_reduce_drift_vectors(r);
     kir_value v[TLY_REDUCE_MOST_STATES];
     for (unsigned i = 0; i < vectors; i++)
-        v[i] = is_wide ? distance[i] : wide(c, distance[i]);
+        v[i] = is_f64 ? distance[i] : as_f64(c, distance[i]);
     for (unsigned n = vectors; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n / 2; i++) {
             kir_value other = v[i + (n + 1) / 2];
-            v[i] = is_wide ? tly_reduce_joined(c, v[i], other) : mul(c, v[i], other);
+            v[i] = is_f64 ? tly_reduce_joined(c, v[i], other) : mul(c, v[i], other);
         }
-    kir_value all = is_wide ? wide(c, v[0]) : v[0];
+    kir_value all = is_f64 ? as_f64(c, v[0]) : v[0];
     while (lanes_of(c, all) > 1) {
         kir_value low = tly_reduce_halves(c, all, all, 1, 0);
         all = mul(c, low, tly_reduce_halves(c, all, all, 1, 1));
     }
     if (states(r) > vectors)
-        all = mul(c, all, wide(c, distance[vectors]));
+        all = mul(c, all, as_f64(c, distance[vectors]));
     return c->acc.kind == KIR_F64 ? all : convert(c, KIR_FPTRUNC, c->acc, all);
 }
 

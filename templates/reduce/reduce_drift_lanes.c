@@ -25,9 +25,9 @@ kir_value tly_reduce_lanes_chain(tly_reduce *r, unsigned lanes)
     return tly_reduce_no_distance(r->c, lanes);
 }
 
-kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int apart)
+kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int split)
 {
-    if (!apart)
+    if (!split)
         return tly_reduce_by_distance(c, chain, x);
     kir_value by = tly_reduce_by_distance(c, pair(c, x, part(c, chain, 2)), x);
     return with_distance(c, tly_reduce_join(c, chain, tly_reduce_split(c, x)), part(c, by, 1));
@@ -42,10 +42,10 @@ static kir_value factor_of(tly_build *c, kir_value distance)
 }
 
 /* Lanes that are near and small come to the same bits on both ways. */
-kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int apart)
+kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int split)
 {
-    kir_value product = apart ? tly_reduce_product_of(c, chain) : part(c, chain, 0);
-    kir_value distance = part(c, chain, apart ? 2 : 1), before = part(c, all, 2);
+    kir_value product = split ? tly_reduce_product_of(c, chain) : part(c, chain, 0);
+    kir_value distance = part(c, chain, split ? 2 : 1), before = part(c, all, 2);
     kir_value near = tly_reduce_is_next(c, product, distance);
     kir_value total = tly_reduce_joined(c, before, distance);
     kir_value small = tly_reduce_is_small(c, total), closed = with_distance(c, all, total);
@@ -54,7 +54,7 @@ kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, i
     kir_value none = real(c, lanes_of(c, total), 0);
     kir_value by = factor_of(c, choose(c, small, none, total));
     kir_value left = choose(c, near, choose(c, small, total, none), before);
-    kir_value whole = pair(c, part(c, chain, 0), apart ? part(c, chain, 1) : part(c, by, 1));
+    kir_value whole = pair(c, part(c, chain, 0), split ? part(c, chain, 1) : part(c, by, 1));
     by = choose(c, near, by, whole);
     closed = with_distance(c, tly_reduce_join(c, all, by), left);
     emit_end(c, &some);

@@ -150,12 +150,12 @@ tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value la
     };
 }
 
-kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart)
+kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int step)
 {
     tly_build *c = r->c;
     kir_type t = tly_storage(tly_index_dtype(c->p), lanes);
     if (t.kind != KIR_I64)
         index = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), index);
     index = kir_splat(c->b, index, lanes);
-    return apart && lanes > 1 ? add(c, index, kir_iota(c->b, t)) : index;
+    return step && lanes > 1 ? add(c, index, kir_iota(c->b, t)) : index;
 }

@@ -16,7 +16,7 @@ typedef struct tly_reduce_format {
     uint64_t small, large; /* 2^-64, 2^64 */
     /* Of squares: elements are scaled by these, a power of two and its reciprocal; squares that add
      * up to `least` lost nothing that counts; sums below `heard` are none beside infinite ones. */
-    uint64_t down, up, least, heard;
+    uint64_t down, up, least, counted;
 } tly_reduce_format;
 
 const tly_reduce_format *tly_reduce_format_of(const tly_build *c);
@@ -67,8 +67,8 @@ extern const tly_reduce_ends tly_reduce_ends_of_sums, tly_reduce_ends_of_squares
 
 /* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_finish.
  */
-kir_value tly_reduce_judge_product(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
-                                   kir_value state);
+kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
+                                     kir_value state);
 
 /* Joined states of chains, whose mantissas were multiplied as they are, with a mantissa once
  * more. */

@@ -46,9 +46,9 @@ static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
 
 /* Rows that fit such parts of a vector as come next: what they would be combined with before is
  * neutral. */
-static void take_parts(tly_group *g, unsigned parts, int packed, kir_value *state)
+static void take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state)
 {
-    tly_group_take_parts(g, parts, packed, state);
+    tly_group_take_parts(g, parts, contiguous, state);
     if (parts > closing(g))
         close(g, state, g->rows / parts);
 }
@@ -74,7 +74,7 @@ static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
-        emit_if(c, &direct, equal(c, g->packed, imm(c, length)));
+        emit_if(c, &direct, equal(c, g->contiguous, imm(c, length)));
         take_parts(g, parts, 1, state);
         emit_else(c, &direct);
         if (length > 2) {
@@ -105,7 +105,7 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 {
     enum { GROUP = 32 };
     tly_build *c = r->c;
-    int32_t bytes = r->watched ? tly_reduced_bytes(c->p) : TLY_REDUCED_MEDIUM_BYTES;
+    int32_t bytes = r->checks_products ? tly_reduced_bytes(c->p) : TLY_REDUCED_MEDIUM_BYTES;
     kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1), lanes = imm(c, c->lanes);
     kir_value length = add(c, arg(c, KIR_ARG_LENGTH), sub(c, lanes, one));
     kir_value most = imm(c, bytes / (int32_t)(c->lanes * c->acc_bytes));
@@ -143,7 +143,7 @@ static kir_value fold_steps(tly_group *g, kir_value *state)
 {
     tly_build *c = g->r->c;
     folding of = { g, state };
-    if (g->r->watched) {
+    if (g->r->checks_products) {
         const tly_reduce_spans products = { fold_span, tly_reduce_join, &of };
         return tly_reduce_by_spans(g->r, &products, tly_reduce_one(c, g->rows));
     }
@@ -152,12 +152,12 @@ static kir_value fold_steps(tly_group *g, kir_value *state)
 }
 
 /* Results of rows [first, first + count) to the output, where they may lie apart. */
-static void store(tly_group *g, kir_value out, kir_value apart, kir_value count, kir_value y)
+static void store(tly_group *g, kir_value out, kir_value stride, kir_value count, kir_value y)
 {
     tly_build *c = g->r->c;
     kir_value scratch = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1);
     kir_value full = equal(c, count, imm(c, g->rows));
-    full = band(c, full, equal(c, apart, imm(c, c->bytes[TLY_OUT])));
+    full = band(c, full, equal(c, stride, imm(c, c->bytes[TLY_OUT])));
     tly_region way = { 0 }, l = { 0 };
     emit_if(c, &way, full);
     kir_store(c->b, out, 0, y, 1, 0);
@@ -166,7 +166,7 @@ static void store(tly_group *g, kir_value out, kir_value apart, kir_value count,
     emit_for(c, &l, imm(c, 0), count, one);
     kir_type t = KIR_TYPE(type_of(c, y).kind, 1);
     kir_value v = kir_load(c->b, t, tly_at(c, scratch, l.i, c->bytes[TLY_OUT]), 0, 1);
-    kir_store(c->b, ptradd(c, out, mul(c, l.i, apart)), 0, v, 1, 0);
+    kir_store(c->b, ptradd(c, out, mul(c, l.i, stride)), 0, v, 1, 0);
     emit_end(c, &l);
     emit_end(c, &way);
 }
@@ -219,49 +219,49 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.masked = tly_is_masked(c->p, c->t);
     g.has_steps = c->p->reduced.has_steps;
     g.length = arg(c, KIR_ARG_LENGTH);
-    kir_value in_apart = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
-    kir_value out_apart = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    kir_value in_stride = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
+    kir_value out_stride = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
     kir_value in = arg(c, KIR_ARG_IN), out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST] = { 0 };
-    kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
-    g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
-    g.apart = choose(c, dense, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_apart);
-    g.rate = choose(c, dense, imm(c, g.rows), imm(c, 1));
+    kir_value contiguous = equal(c, in_stride, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
+    g.ahead = tly_max(c, mul(c, in_stride, imm(c, g.rows)), imm(c, c->plan->prefetch));
+    g.line_stride = choose(c, contiguous, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_stride);
+    g.rate = choose(c, contiguous, imm(c, g.rows), imm(c, 1));
     /* What is met of squares, where the results themselves can tell. */
-    const int notices = r->squared && g.masked;
+    const int notices = r->checks_squares && g.masked;
     kir_value met[TLY_GROUP_MET] = { i1(c, 0), i1(c, 0), i1(c, 0) };
     doubt d = { 0 };
     tly_region l = { 0 }, fits = { 0 };
     emit_carry(&l, notices ? TLY_GROUP_MET : 0, met);
-    carry_doubt(&fits, &d, r->watched);
+    carry_doubt(&fits, &d, r->checks_products);
     emit_for(c, &l, begin, end, imm(c, g.rows));
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
-    kir_value first = ptradd(c, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
-    if (r->watched) {
+    kir_value first = ptradd(c, in, mul(c, l.i, in_stride)), last = sub(c, left, imm(c, 1));
+    if (r->checks_products) {
         kir_clear_flags(c->b);
         first = kir_keep(c->b, first);
     }
     kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
-    g.packed = choose(c, band(c, full, dense), g.length, none);
+    g.contiguous = choose(c, band(c, full, contiguous), g.length, none);
     g.first = g.at = first;
     g.last = last;
-    g.row_bytes = in_apart;
+    g.row_bytes = in_stride;
     if (!g.masked)
         emit_if(c, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
     d.state = all;
     if (!notices)
-        all = tly_reduce_doubt(r, all, &d.bad, &d.made);
+        all = tly_reduce_check(r, all, &d.bad, &d.made);
     kir_value y = tly_reduce_result(r, NULL, all, 0);
     if (notices)
         y = tly_group_notice(&g, all, y, met);
-    store(&g, ptradd(c, out, mul(c, l.i, out_apart)), out_apart, count, y);
+    store(&g, ptradd(c, out, mul(c, l.i, out_stride)), out_stride, count, y);
     if (!g.masked) {
         const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
         if (d.bad == 0)
             d.bad = constant(c, truths, 0);
         emit_else(c, &fits);
         d.bad = constant(c, truths, 1); /* rows that are no whole vectors: all of them */
-        if (r->watched) {
+        if (r->checks_products) {
             d.made = i1(c, 0);
             d.state = tly_reduce_one(c, g.rows);
         }

@@ -14,22 +14,23 @@ typedef struct tly_group {
     tly_reduce *r;
     const tly_reduce_rules *rules;
     unsigned rows;
-    int masked;                 /* vectors are loaded in part; else all are whole */
-    int has_steps;              /* each row has several; else one */
-    kir_value from, to;         /* of these are taken at once */
-    kir_value first, row_bytes; /* address of the first row's element 0; from one to the next, */
-    kir_value last;             /* number of the last, behind which all are that one */
-    kir_value at, index;        /* of a step: the first row's element 0, and its index */
-    kir_value length, packed;   /* of a step; 0 unless rows lie one behind the other */
-    kir_value ahead, apart; /* what is fetched: bytes before it is needed, and between two lines */
-    kir_value rate;         /* how many times as far on it goes as the loads of a row */
+    int masked;                   /* vectors are loaded in part; else all are whole */
+    int has_steps;                /* each row has several; else one */
+    kir_value from, to;           /* of these are taken at once */
+    kir_value first, row_bytes;   /* address of the first row's element 0; from one to the next, */
+    kir_value last;               /* number of the last, behind which all are that one */
+    kir_value at, index;          /* of a step: the first row's element 0, and its index */
+    kir_value length, contiguous; /* of a step; 0 unless rows lie one behind the other */
+    kir_value ahead,
+        line_stride; /* what is fetched: bytes before it is needed, and between two lines */
+    kir_value rate;  /* how many times as far on it goes as the loads of a row */
 } tly_group;
 
 /* States of elements, a vector for each row. */
 void tly_group_take(tly_group *g, kir_value *state);
 /* The same of rows that fit so many parts of a vector; `packed`: that are as long, one behind the
  * other. */
-void tly_group_take_parts(tly_group *g, unsigned parts, int packed, kir_value *state);
+void tly_group_take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state);
 
 /* ---- reduce_group_squares.c ---- */
 

@@ -28,7 +28,7 @@ static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
     if (c->plan->prefetch == 0)
         return;
     kir_value p = ptradd(c, g->at, add(c, mul(c, skipped, g->rate), g->ahead));
-    for (unsigned i = 0; i < lines; i++, p = ptradd(c, p, g->apart))
+    for (unsigned i = 0; i < lines; i++, p = ptradd(c, p, g->line_stride))
         kir_prefetch(c->b, p, 0);
 }
 
@@ -164,13 +164,13 @@ static void go_to_step(tly_group *g, kir_value step)
     g->index = mul(c, step, g->length);
     kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value apart = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
     kir_value all = mul(c, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)), imm(c, g->rows));
     kir_value further = udiv(c, imm(c, c->plan->prefetch), tly_max(c, all, one));
     further = tly_min(c, add(c, further, one), steps);
     kir_value within = less(c, add(c, step, further), steps);
-    kir_value turn = sub(c, all, mul(c, apart, steps));
-    g->ahead = add(c, mul(c, apart, further), choose(c, within, imm(c, 0), turn));
+    kir_value turn = sub(c, all, mul(c, stride, steps));
+    g->ahead = add(c, mul(c, stride, further), choose(c, within, imm(c, 0), turn));
 }
 
 /* `n` states of elements, of all steps that one fold takes. */
@@ -198,7 +198,7 @@ void tly_group_take(tly_group *g, kir_value *state)
     take_steps(g, take_rows, 1, state);
 }
 
-void tly_group_take_parts(tly_group *g, unsigned parts, int packed, kir_value *state)
+void tly_group_take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state)
 {
-    take_steps(g, packed ? load_parts : load_smaller, parts, state);
+    take_steps(g, contiguous ? load_parts : load_smaller, parts, state);
 }

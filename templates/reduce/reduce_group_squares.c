@@ -17,11 +17,11 @@ kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value 
     tly_region some = { .state = { &y } };
     emit_carry(&some, TLY_GROUP_MET, met);
     emit_if(c, &some, any(c, tly_reduce_suspects(c, sums)));
-    const kir_value endless = constant(c, KIR_TYPE(c->acc.kind, g->rows),
-                                       tly_reduce_format_of(c)->infinity);
+    const kir_value infinite = constant(c, KIR_TYPE(c->acc.kind, g->rows),
+                                        tly_reduce_format_of(c)->infinity);
     kir_value is_zero = oeq(c, sums, constant(c, type_of(c, sums), 0));
     kir_value is_tiny = tly_reduce_strays(c, sums, no, no);
-    kir_value is_met[TLY_GROUP_MET] = { is_tiny, is_zero, oeq(c, sums, endless) };
+    kir_value is_met[TLY_GROUP_MET] = { is_tiny, is_zero, oeq(c, sums, infinite) };
     y = choose(c, is_tiny, like(c, y, 0), y);
     for (unsigned i = 0; i < TLY_GROUP_MET; i++)
         met[i] = bor(c, met[i], any(c, is_met[i]));
@@ -48,7 +48,7 @@ void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_valu
 {
     tly_build *c = g->r->c;
     kir_value out = arg(c, KIR_ARG_OUT), one = imm(c, 1);
-    kir_value apart = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    kir_value stride = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
     const tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
     const kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 8   ? KIR_I64
                                    : c->bytes[TLY_OUT] == 4 ? KIR_I32
@@ -57,9 +57,9 @@ void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_valu
     tly_region some = { 0 }, marked = { 0 }, l = { 0 };
     emit_if(c, &some, has_strays(c, met));
     emit_for(c, &l, begin, end, one);
-    kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, l.i, apart)), 0, 1);
-    kir_value endless = constant(c, bits, tly_value_bits(TLY_MOST, dtype));
-    emit_if(c, &marked, bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, endless)));
+    kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, l.i, stride)), 0, 1);
+    kir_value infinite = constant(c, bits, tly_value_bits(TLY_MOST, dtype));
+    emit_if(c, &marked, bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, infinite)));
     alone(g->r, l.i, 0, 0);
     emit_end(c, &marked);
     emit_end(c, &l);

@@ -8,33 +8,33 @@
  * chains, which are joined as mantissas and exponents (reduce_products.c), and long ones also go by
  * their distances from 1 (reduce_drift_lanes.c).
  */
-#include "reduce_stream.h"
+#include "reduce_interleaved.h"
 
-static kir_value plain(tly_reduce *r, unsigned lanes)
+static kir_value no_state(tly_reduce *r, unsigned lanes)
 {
     return tly_reduce_neutral(r->c, lanes);
 }
 
 /* Of outputs, as they are handed on; so many fill vectors. */
-static tly_states outputs(const tly_reduce_stream *s, kir_value p)
+static tly_interleaved_states records_at(const tly_interleaved *s, kir_value p)
 {
-    return (tly_states){ p, s->room, tly_reduce_none };
+    return (tly_interleaved_states){ p, s->room, tly_reduce_none };
 }
 
 /* ---- one state an output ---- */
 
 typedef struct joining {
-    const tly_states *x, *y, *to;
+    const tly_interleaved_states *x, *y, *to;
     kir_value offset; /* of y's lanes */
     kir_value (*join)(tly_reduce *r, kir_value x, kir_value y);
 } joining;
 
-static void join_lanes(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void join_lanes(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     const joining *p = user;
-    kir_value x = tly_stream_load(s, p->x, lane, n),
-              y = tly_stream_load(s, p->y, add(s->r.c, lane, p->offset), n);
-    tly_stream_store(s, p->to, lane, p->join(&s->r, x, y));
+    kir_value x = tly_interleaved_load(s, p->x, lane, n),
+              y = tly_interleaved_load(s, p->y, add(s->r.c, lane, p->offset), n);
+    tly_interleaved_store(s, p->to, lane, p->join(&s->r, x, y));
 }
 
 static kir_value combine(tly_reduce *r, kir_value x, kir_value y)
@@ -43,41 +43,41 @@ static kir_value combine(tly_reduce *r, kir_value x, kir_value y)
 }
 
 /* The upper half of the steps to the lower one, until one is left. */
-static void fold(tly_reduce_stream *s, const tly_states *of)
+static void fold(tly_interleaved *s, const tly_interleaved_states *of)
 {
     tly_build *c = s->r.c;
-    kir_value half = tly_part(c, s->wide, 2);
+    kir_value half = tly_part(c, s->lanes, 2);
     int64_t levels = 0;
     while (1 << levels < c->plan->steps_at_once)
         levels++;
     tly_region l = { .state = { &half } };
     emit_for(c, &l, imm(c, 0), imm(c, levels), imm(c, 1));
     joining p = { of, of, of, half,
-                  s->drifts      ? tly_reduce_lanes_join
-                  : s->r.watched ? tly_reduce_join_records
-                                 : combine };
-    tly_stream_each(s, half, 0, join_lanes, &p);
+                  s->drifts              ? tly_reduce_lanes_join
+                  : s->r.checks_products ? tly_reduce_join_records
+                                         : combine };
+    tly_interleaved_each(s, half, 0, join_lanes, &p);
     half = tly_part(c, half, 2);
     emit_end(c, &l);
 }
 
-static kir_value vectors_of(tly_reduce_stream *s)
+static kir_value vectors_of(tly_interleaved *s)
 {
-    return tly_round_up(s->r.c, s->unit, s->r.c->lanes);
+    return tly_round_up(s->r.c, s->outputs, s->r.c->lanes);
 }
 
 /* One output's elements of a span, one by one, where nothing leaves the range that need not. */
-static kir_value scaled(tly_reduce_stream *s, const tly_reduce_span *span, kir_value in,
+static kir_value scaled(tly_interleaved *s, const tly_reduce_span *span, kir_value in,
                         kir_value (*lift)(tly_reduce *r, kir_value x, const tly_place *at),
                         kir_value sum)
 {
     tly_build *c = s->r.c;
-    kir_value apart = tly_axis(c, TLY_IN), one = imm(c, 1);
+    kir_value stride = tly_axis(c, TLY_IN), one = imm(c, 1);
     tly_region step = { .state = { &sum } }, l = step;
     emit_for(c, &step, span->begin, span->end, one);
     kir_value first = tly_reduce_step(c, in, step.i);
     emit_for(c, &l, span->from, span->to, one);
-    kir_value p = ptradd(c, first, mul(c, l.i, apart));
+    kir_value p = ptradd(c, first, mul(c, l.i, stride));
     const tly_place at = tly_reduce_place(&p, 0, 0);
     sum = tly_reduce_add(c, sum, lift(&s->r, tly_reduce_load(&s->r, p, 0, 1), &at));
     emit_end(c, &l);
@@ -87,113 +87,116 @@ static kir_value scaled(tly_reduce_stream *s, const tly_reduce_span *span, kir_v
 
 /* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
  * right in every order. */
-static void judge_sums(tly_reduce_stream *s, const tly_reduce_span *span, const tly_states *to)
+static void redo_sums(tly_interleaved *s, const tly_reduce_span *span,
+                      const tly_interleaved_states *to)
 {
     tly_build *c = s->r.c;
     tly_region overflowed = { 0 }, again = { 0 }, l = { 0 };
     emit_if(c, &overflowed, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED));
-    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
-    kir_value sum = part(c, tly_stream_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
+    emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
+    kir_value sum = part(c, tly_interleaved_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
     emit_if(c, &again, tly_not(c, tly_reduce_finite(c, sum)));
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     sum = tly_reduce_parts_of(c, scaled(s, span, in, tly_reduce_lift_scaled, pair(c, zero, zero)));
-    tly_stream_store(s, to, l.i, sum);
+    tly_interleaved_store(s, to, l.i, sum);
     emit_end(c, &again);
     emit_end(c, &l);
     emit_end(c, &overflowed);
 }
 
 /* i1: there are such that may be wrong among sums of squares, or behind them. */
-static kir_value has_suspects(tly_reduce_stream *s, const tly_states *of)
+static kir_value has_suspects(tly_interleaved *s, const tly_interleaved_states *of)
 {
     tly_build *c = s->r.c;
     kir_value some = i1(c, 0);
     tly_region l = { .state = { &some } };
     emit_for(c, &l, imm(c, 0), vectors_of(s), imm(c, c->lanes));
-    kir_value sum = part(c, tly_stream_load(s, of, l.i, c->lanes), 0);
+    kir_value sum = part(c, tly_interleaved_load(s, of, l.i, c->lanes), 0);
     some = bor(c, some, any(c, tly_reduce_suspects(c, sum)));
     emit_end(c, &l);
     return some;
 }
 
 /* Sums of squares that left the range, or whose squares may have. */
-static void judge_squares(tly_reduce_stream *s, const tly_reduce_span *span, const tly_states *to)
+static void redo_squares(tly_interleaved *s, const tly_reduce_span *span,
+                         const tly_interleaved_states *to)
 {
     tly_build *c = s->r.c;
     tly_region some = { 0 }, stray = { 0 }, l = { 0 };
     emit_if(c, &some, has_suspects(s, to));
     kir_value met = kir_flags(c->b), under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
     kir_value over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
-    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
-    kir_value sum = part(c, tly_stream_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
+    emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
+    kir_value sum = part(c, tly_interleaved_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
     emit_if(c, &stray, tly_reduce_strays(c, sum, under, over));
     s->r.stretch = tly_reduce_stretch(c, sum);
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value again = scaled(s, span, in, tly_reduce_lift_stretched, zero);
-    tly_stream_store(s, to, l.i, pair(c, sum, again));
+    tly_interleaved_store(s, to, l.i, pair(c, sum, again));
     emit_end(c, &stray);
     emit_end(c, &l);
     emit_end(c, &some);
 }
 
 /* Products by chains, and if one of these left the range, element by element. */
-static void walk_products(tly_reduce_stream *s, const tly_reduce_span *span)
+static void walk_products(tly_interleaved *s, const tly_reduce_span *span)
 {
     tly_build *c = s->r.c;
     tly_region again = { 0 };
-    tly_stream_walk(s, span, kir_keep(c->b, span->in), 0);
+    tly_interleaved_walk(s, span, kir_keep(c->b, span->in), 0);
     emit_if(c, &again, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
-    tly_stream_walk(s, span, kir_keep(c->b, span->in), 1);
+    tly_interleaved_walk(s, span, kir_keep(c->b, span->in), 1);
     emit_end(c, &again);
 }
 
 /* ---- a chunk, as reduce.h's form ---- */
 
-static kir_value place(tly_reduce *r, kir_value which)
+static kir_value scratch(tly_reduce *r, kir_value which)
 {
-    tly_reduce_stream *s = (tly_reduce_stream *)r;
-    return tly_at(r->c, s->places, mul(r->c, which, s->room), tly_reduce_record_bytes(r));
+    tly_interleaved *s = (tly_interleaved *)r;
+    return tly_at(r->c, s->scratch, mul(r->c, which, s->room), tly_reduce_record_bytes(r));
 }
 
 static kir_value none(tly_reduce *r)
 {
-    return ((tly_reduce_stream *)r)->places;
+    return ((tly_interleaved *)r)->scratch;
 }
 
-static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void hand_on(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
-    kir_value v = tly_stream_load(s, s->r.watched ? &s->closed : &s->running, lane, n);
+    kir_value v = tly_interleaved_load(s, s->r.checks_products ? &s->closed : &s->running, lane, n);
     if (s->drifts)
         v = tly_reduce_lanes_product(c, v);
-    if (s->r.added) {
+    if (s->r.checks_sums) {
         kir_value beside = part(c, tly_reduce_none(&s->r, n), 1);
         v = pair(c, v, beside);
     }
-    if (s->r.squared)
+    if (s->r.checks_squares)
         v = pair(c, v, v);
-    tly_stream_store(s, user, lane, v);
+    tly_interleaved_store(s, user, lane, v);
 }
 
-static void walk(tly_reduce_stream *s, const tly_reduce_span *span, tly_states *to)
+static void walk(tly_interleaved *s, const tly_reduce_span *span, tly_interleaved_states *to)
 {
     tly_reduce *r = &s->r;
-    if (r->watched)
+    if (r->checks_products)
         walk_products(s, span);
     else
-        tly_stream_walk(s, span, tly_reduce_hands_on(r) ? kir_keep(r->c->b, span->in) : span->in,
-                        0);
+        tly_interleaved_walk(s, span,
+                             tly_reduce_hands_on(r) ? kir_keep(r->c->b, span->in) : span->in, 0);
     if (r->c->plan->steps_at_once > 1)
-        fold(s, r->watched ? &s->closed : &s->running);
-    tly_stream_each(s, vectors_of(s), 1, hand_on, to);
+        fold(s, r->checks_products ? &s->closed : &s->running);
+    tly_interleaved_each(s, vectors_of(s), 1, hand_on, to);
 }
 
-static void walk_by_distances(tly_reduce_stream *s, const tly_reduce_span *span, tly_states *to)
+static void walk_by_distances(tly_interleaved *s, const tly_reduce_span *span,
+                              tly_interleaved_states *to)
 {
-    tly_reduce_stream near = *s;
+    tly_interleaved near = *s;
     near.drifts = 1;
     near.running.neutral = tly_reduce_lanes_chain;
-    near.closed.neutral = near.apart.neutral = tly_reduce_lanes_none;
+    near.closed.neutral = near.split.neutral = tly_reduce_lanes_none;
     walk(&near, span, to);
 }
 
@@ -208,9 +211,9 @@ static kir_value distances_pay(tly_build *c)
 
 static kir_value make(tly_reduce *r, const tly_reduce_span *span, kir_value at)
 {
-    tly_reduce_stream *s = (tly_reduce_stream *)r;
+    tly_interleaved *s = (tly_interleaved *)r;
     tly_build *c = r->c;
-    tly_states to = outputs(s, at);
+    tly_interleaved_states to = records_at(s, at);
     tly_region many = { 0 };
     if (tly_reduce_hands_on(r))
         kir_clear_flags(c->b);
@@ -222,52 +225,52 @@ static kir_value make(tly_reduce *r, const tly_reduce_span *span, kir_value at)
     walk(s, span, &to);
     if (tly_reduce_may_drift(r))
         emit_end(c, &many);
-    if (r->added)
-        judge_sums(s, span, &to);
-    if (r->squared)
-        judge_squares(s, span, &to);
+    if (r->checks_sums)
+        redo_sums(s, span, &to);
+    if (r->checks_squares)
+        redo_squares(s, span, &to);
     return at;
 }
 
 static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
 {
-    tly_reduce_stream *s = (tly_reduce_stream *)r;
-    const tly_states of[3] = { outputs(s, x), outputs(s, y), outputs(s, at) };
+    tly_interleaved *s = (tly_interleaved *)r;
+    const tly_interleaved_states of[3] = { records_at(s, x), records_at(s, y), records_at(s, at) };
     joining p = { &of[0], &of[1], &of[2], imm(r->c, 0), tly_reduce_join_records };
-    tly_stream_each(s, vectors_of(s), 1, join_lanes, &p);
+    tly_interleaved_each(s, vectors_of(s), 1, join_lanes, &p);
     return at;
 }
 
 /* ---- results ---- */
 
 typedef struct results {
-    tly_states from;
+    tly_interleaved_states from;
     const tly_row *row;
     tly_reduce_span all;
 } results;
 
-static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void finish_lane(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
     const results *to = user;
-    kir_value apart = tly_axis(c, TLY_IN), y = tly_stream_load(s, &to->from, lane, n);
+    kir_value stride = tly_axis(c, TLY_IN), y = tly_interleaved_load(s, &to->from, lane, n);
     const tly_place at = tly_place_in(to->row, 0, lane);
     tly_reduce_span all = to->all;
     all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
-    y = tly_reduce_finish(&s->r, &all, &at, apart, y);
+    y = tly_reduce_finish(&s->r, &all, &at, stride, y);
     tly_reduce_store(&s->r, to->row->at[TLY_OUT], lane, y);
 }
 
 /* Sums of more elements than states hold. */
-static void finish_long(tly_reduce_stream *s, const results *to)
+static void finish_long(tly_interleaved *s, const results *to)
 {
     tly_build *c = s->r.c;
-    kir_value apart = tly_axis(c, TLY_IN);
+    kir_value stride = tly_axis(c, TLY_IN);
     tly_region l = { 0 };
-    emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+    emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
     tly_reduce_span all = to->all;
     all.in = tly_at(c, all.in, l.i, c->bytes[TLY_IN]);
-    kir_value whole = tly_reduce_count(&s->r, &all, apart);
+    kir_value whole = tly_reduce_whole_serial(&s->r, &all, stride);
     whole = tly_reduce_result_of_whole(&s->r, whole);
     tly_reduce_store(&s->r, to->row->at[TLY_OUT], l.i, whole);
     emit_end(c, &l);
@@ -276,12 +279,12 @@ static void finish_long(tly_reduce_stream *s, const results *to)
 /* Products one by one, as each may be the plain loop's. */
 static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
-    tly_reduce_stream *s = (tly_reduce_stream *)r;
+    tly_interleaved *s = (tly_interleaved *)r;
     tly_build *c = r->c;
-    results to = { outputs(s, state), row, tly_reduce_all(c, row->at[TLY_IN]) };
+    results to = { records_at(s, state), row, tly_reduce_all(c, row->at[TLY_IN]) };
     tly_region beyond = { 0 }, l = { 0 };
-    if (r->watched) {
-        emit_for(c, &l, imm(c, 0), s->unit, imm(c, 1));
+    if (r->checks_products) {
+        emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
         finish_lane(s, l.i, 1, &to);
         emit_end(c, &l);
         return;
@@ -291,7 +294,7 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
         finish_long(s, &to);
         emit_else(c, &beyond);
     }
-    tly_stream_each(s, s->unit, 0, finish_lane, &to);
+    tly_interleaved_each(s, s->outputs, 0, finish_lane, &to);
     if (r->exact)
         emit_end(c, &beyond);
 }
@@ -308,7 +311,7 @@ static int64_t lanes_of_plane(const tly_reduce *r, int64_t most)
 
 void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
 {
-    tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = arg(c, KIR_ARG_INNER) };
+    tly_interleaved s = { .r = tly_reduce_begin(c), .outputs = arg(c, KIR_ARG_INNER) };
     s.ragged = c->p->reduced.way == TLY_REDUCED_LONG;
     const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
     const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;
@@ -320,21 +323,22 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
     launch->record_bytes = bytes;
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record +
                             most * (c->state_bytes + 2 * bytes + 3 * beside + 8);
-    s.wide = mul(c, s.unit, imm(c, c->plan->steps_at_once));
-    s.room = s.ragged ? tly_round_up(c, s.unit, TLY_RECORD_LANES) : imm(c, units);
-    s.places = arg(c, KIR_ARG_SCRATCH);
-    s.numbers = ptradd(c, s.places, imm(c, 3 * record));
-    kir_value all = ptradd(c, s.numbers, imm(c, s.r.indexed ? 8 * most : 0));
+    s.lanes = mul(c, s.outputs, imm(c, c->plan->steps_at_once));
+    s.room = s.ragged ? tly_round_up(c, s.outputs, TLY_RECORD_LANES) : imm(c, units);
+    s.scratch = arg(c, KIR_ARG_SCRATCH);
+    s.steps = ptradd(c, s.scratch, imm(c, 3 * record));
+    kir_value all = ptradd(c, s.steps, imm(c, s.r.indexed ? 8 * most : 0));
     if (s.r.indexed)
-        tly_stream_number(&s);
+        tly_interleaved_number(&s);
     const kir_value room = imm(c, most);
-    s.running = (tly_states){ tly_congruent(c, all, arg(c, KIR_ARG_IN)), room, plain };
+    s.running = (tly_interleaved_states){ tly_congruent(c, all, arg(c, KIR_ARG_IN)), room,
+                                          no_state };
     kir_value behind = ptradd(c, s.running.p, imm(c, most * (c->state_bytes + beside)));
-    s.closed = (tly_states){ behind, room, tly_reduce_none };
-    s.apart = s.closed;
-    s.apart.p = ptradd(c, s.closed.p, imm(c, most * (bytes + beside)));
+    s.closed = (tly_interleaved_states){ behind, room, tly_reduce_none };
+    s.split = s.closed;
+    s.split.p = ptradd(c, s.closed.p, imm(c, most * (bytes + beside)));
     const tly_reduce_form form = {
-        mul(c, s.room, imm(c, bytes)), NULL, none, place, make, join, NULL, NULL, finish
+        mul(c, s.room, imm(c, bytes)), NULL, none, scratch, make, join, NULL, NULL, finish
     };
     tly_reduce_outputs(&s.r, &form);
     kir_return(c->b, imm(c, 0));

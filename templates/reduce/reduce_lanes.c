@@ -12,7 +12,7 @@ enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
 typedef struct lanes {
     tly_reduce r;     /* first: what tly_reduce_form's functions are given */
-    int plain;        /* the plain loop */
+    int serial;       /* the plain loop */
     kir_value states; /* scratch, of tiles, a plane a part */
     kir_value room;   /* lanes that a tile has room for: whole vectors */
     kir_value count;  /* lanes */
@@ -58,7 +58,8 @@ static void clear(lanes *k, kir_value states)
 static kir_value is_bad(lanes *k, kir_value sums)
 {
     tly_build *c = k->r.c;
-    return k->r.squared ? tly_reduce_suspects(c, sums) : tly_not(c, tly_reduce_finite(c, sums));
+    return k->r.checks_squares ? tly_reduce_suspects(c, sums)
+                               : tly_not(c, tly_reduce_finite(c, sums));
 }
 
 /* i1: there are such. */
@@ -96,7 +97,7 @@ typedef struct rows {
     kir_value states;               /* a tile's, from lane 0 on */
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
-    int plain;        /* one after the other */
+    int serial;       /* one after the other */
     kir_value scaled; /* elements are scaled as these states demand, as there; 0: they are not */
 } rows;
 
@@ -104,7 +105,7 @@ typedef struct rows {
 static kir_value scaled(lanes *k, kir_value x, kir_value state)
 {
     tly_build *c = k->r.c;
-    return k->r.squared ? mul(c, x, tly_reduce_stretch(c, state)) : tly_reduce_small(c, x);
+    return k->r.checks_squares ? mul(c, x, tly_reduce_stretch(c, state)) : tly_reduce_small(c, x);
 }
 
 /* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody
@@ -113,23 +114,23 @@ static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const row
 {
     tly_build *c = k->r.c;
     kir_value skipped = mul(c, lane, tly_step(c, TLY_IN)), x[MAX_STEPS];
-    tly_place place[MAX_STEPS];
+    tly_place scratch[MAX_STEPS];
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
         kir_value from = ptradd(c, in->at[i], skipped);
         x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
                     : tly_reduce_load(&k->r, from, 0, n);
-        place[i] = tly_reduce_place(some ? NULL : &in->at[i], 0, lane);
+        scratch[i] = tly_reduce_place(some ? NULL : &in->at[i], 0, lane);
         if (k->r.indexed)
-            place[i].index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
+            scratch[i].index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         if (by)
             x[i] = scaled(k, x[i], by);
-        if (in->plain)
-            state = tly_combine(c, state, tly_element(c, &place[i], x[i]));
+        if (in->serial)
+            state = tly_combine(c, state, tly_element(c, &scratch[i], x[i]));
     }
-    if (!in->plain)
-        state = tly_take(c, state, x, place, in->count);
+    if (!in->serial)
+        state = tly_take(c, state, x, scratch, in->count);
     tly_states_store(c, at, 0, state);
 }
 
@@ -179,7 +180,7 @@ static void walk(lanes *k, const tly_reduce_span *s, kir_value states, unsigned 
     tly_build *c = k->r.c;
     rows some = { .states = states_at(k, states),
                   .count = together,
-                  .plain = k->plain,
+                  .serial = k->serial,
                   .scaled = by ? states_at(k, by) : 0 };
     kir_value length = arg(c, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
@@ -196,7 +197,7 @@ static void walk(lanes *k, const tly_reduce_span *s, kir_value states, unsigned 
 
 /* ---- states are addresses ---- */
 
-static kir_value place(tly_reduce *r, kir_value which)
+static kir_value scratch(tly_reduce *r, kir_value which)
 {
     lanes *k = (lanes *)r;
     return tly_at(r->c, k->states, mul(r->c, which, k->room), r->c->state_bytes);
@@ -246,7 +247,7 @@ static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value at)
 {
     lanes *k = (lanes *)r;
     walk(k, s, at, (unsigned)r->c->plan->pass_steps, 0);
-    if (r->squared)
+    if (r->checks_squares)
         mark_zeros(k, at);
     return at;
 }
@@ -270,7 +271,7 @@ static kir_value unmarked(lanes *k, kir_value sum)
 {
     tly_build *c = k->r.c;
     kir_value zero = constant(c, type_of(c, sum), 0);
-    return k->r.squared ? choose(c, oeq(c, sum, zero), zero, sum) : sum;
+    return k->r.checks_squares ? choose(c, oeq(c, sum, zero), zero, sum) : sum;
 }
 
 static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
@@ -281,8 +282,8 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     if (to->scaled) {
         kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
         kir_value bad = is_bad(k, state);
-        kir_value by = k->r.squared ? tly_reduce_unit(c, state)
-                                    : tly_reduce_large(c, real_one(c, n));
+        kir_value by = k->r.checks_squares ? tly_reduce_unit(c, state)
+                                           : tly_reduce_large(c, real_one(c, n));
         state = choose(c, bad, again, state);
         unit = choose(c, bad, by, real_one(c, n));
     }
@@ -331,7 +332,7 @@ static void finish_long(lanes *k, const tly_reduce_span *all, kir_value out)
     emit_for(c, &l, imm(c, 0), k->count, imm(c, 1));
     tly_reduce_span one = *all;
     one.in = ptradd(c, all->in, mul(c, l.i, tly_step(c, TLY_IN)));
-    kir_value whole = tly_reduce_count(&k->r, &one, tly_axis(c, TLY_IN));
+    kir_value whole = tly_reduce_whole_serial(&k->r, &one, tly_axis(c, TLY_IN));
     tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
     emit_end(c, &l);
 }
@@ -343,18 +344,18 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
     const tly_reduce_span all = tly_reduce_all(c, row->at[TLY_IN]);
     results to = { row, states_at(k, state), 0 };
     tly_region rare = { 0 };
-    if (!r->added && !r->squared && !r->exact) {
+    if (!r->checks_sums && !r->checks_squares && !r->exact) {
         each_lane(k, finish_lane, &to);
         return;
     }
     emit_if(c, &rare,
-            r->exact     ? tly_reduce_is_beyond(r)
-            : r->squared ? squares_stray(k, state)
-                         : sums_stray(k, state));
+            r->exact            ? tly_reduce_is_beyond(r)
+            : r->checks_squares ? squares_stray(k, state)
+                                : sums_stray(k, state));
     if (r->exact) {
         finish_long(k, &all, row->at[TLY_OUT]);
     } else {
-        kir_value again = place(r, imm(c, 2));
+        kir_value again = scratch(r, imm(c, 2));
         walk(k, &all, again, 1, state);
         to.scaled = states_at(k, again);
         each_lane(k, finish_lane, &to);
@@ -367,7 +368,7 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
 {
-    lanes k = { .r = tly_reduce_begin(c), .plain = tly_reduces_plainly(c->p) };
+    lanes k = { .r = tly_reduce_begin(c), .serial = tly_reduces_plainly(c->p) };
     kir_value most = tly_min(c, arg(c, KIR_ARG_INNER), imm(c, c->plan->tile_lanes));
     k.room = tly_round_up(c, most, TLY_RECORD_LANES);
     launch->tile_lanes = c->plan->tile_lanes;
@@ -376,7 +377,7 @@ void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * TLY_RECORD_LANES * launch->record_bytes;
     launch->scratch_lane_bytes = 3 * c->state_bytes;
     const tly_reduce_form form = {
-        mul(c, k.room, imm(c, c->state_bytes)), begin, none, place, make, join, NULL, NULL, finish
+        mul(c, k.room, imm(c, c->state_bytes)), begin, none, scratch, make, join, NULL, NULL, finish
     };
     tly_reduce_outputs(&k.r, &form);
     kir_return(c->b, imm(c, 0));

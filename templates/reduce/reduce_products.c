@@ -63,7 +63,7 @@ static kir_value lift_split(tly_reduce *r, kir_value x, const tly_place *at)
     return tly_reduce_split(r->c, x);
 }
 
-static kir_value lift_plain(tly_reduce *r, kir_value x, const tly_place *at)
+static kir_value lift_as_is(tly_reduce *r, kir_value x, const tly_place *at)
 {
     (void)r;
     (void)at;
@@ -87,7 +87,7 @@ static kir_value join_split(tly_build *c, kir_value x, kir_value y)
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
 {
     return (tly_reduce_rules){ .vectors = vectors,
-                               .lift = lift_plain,
+                               .lift = lift_as_is,
                                .combine = multiply,
                                .neutral = real_one,
                                .close = tly_reduce_split,
@@ -148,17 +148,17 @@ static void each_chain(tly_reduce *r, const tly_reduce_span *s, unsigned vectors
     emit_end(c, &step);
 }
 
-static void take_plainly(tly_reduce *r, const tly_reduce_span *chain, void *product)
+static void take_by_product(tly_reduce *r, const tly_reduce_span *chain, void *product)
 {
     kir_value *all = product;
     *all = tly_reduce_join(r->c, *all, chain_of(r, chain));
 }
 
-static kir_value plainly(tly_reduce *r, const tly_reduce_span *s)
+static kir_value by_products(tly_reduce *r, const tly_reduce_span *s)
 {
     kir_value all = tly_reduce_one(r->c, 1);
     const tly_region state = { .state = { &all } };
-    each_chain(r, s, tly_reduce_rules_of(r).vectors, take_plainly, &all, &state);
+    each_chain(r, s, tly_reduce_rules_of(r).vectors, take_by_product, &all, &state);
     return all;
 }
 
@@ -181,29 +181,29 @@ static kir_value by_chains(tly_reduce *r, const tly_reduce_span *s)
         return tly_reduce_by_spans(r, &spans, tly_reduce_one(c, 1));
     }
     if (!tly_reduce_may_drift(r))
-        return plainly(r, &whole);
+        return by_products(r, &whole);
     kir_value all = 0;
     tly_region many = { .state = { &all } };
     emit_if(c, &many, tly_reduce_drift_pays(c));
     all = by_distances(r, &whole);
     emit_else(c, &many);
-    all = plainly(r, &whole);
+    all = by_products(r, &whole);
     emit_end(c, &many);
     return all;
 }
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_reduce_span *s)
 {
-    static const tly_reduce_rules apart = {
+    static const tly_reduce_rules by_splitting = {
         .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
     };
     tly_build *c = r->c;
     kir_clear_flags(c->b);
     kir_value all = by_chains(r, s), flags = kir_flags(c->b);
-    tly_region left = { .state = { &all } };
-    emit_if(c, &left, differ(c, flags, like(c, flags, 0)));
-    all = tly_reduce_walk(r, &apart, s);
-    emit_end(c, &left);
+    tly_region out_of_range = { .state = { &all } };
+    emit_if(c, &out_of_range, differ(c, flags, like(c, flags, 0)));
+    all = tly_reduce_walk(r, &by_splitting, s);
+    emit_end(c, &out_of_range);
     return all;
 }
 
@@ -225,7 +225,7 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
  * for good; with the sign that it has in the end, which is the mantissa's. */
-static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
+static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
                          kir_value mantissa)
 {
     tly_build *c = r->c;
@@ -235,12 +235,12 @@ static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value ap
     emit_for(c, &step, all->begin, all->end, one);
     kir_value in = tly_reduce_step(c, all->in, step.i);
     emit_for(c, &block, all->from, all->to, some);
-    kir_value alive = une(c, y, real(c, 1, 0));
-    alive = bor(c, alive, tly_not(c, regular));
-    alive = band(c, alive, tly_reduce_finite(c, y));
-    kir_value end = choose(c, alive, tly_min(c, sub(c, all->to, block.i), some), zero);
+    kir_value goes_on = une(c, y, real(c, 1, 0));
+    goes_on = bor(c, goes_on, tly_not(c, regular));
+    goes_on = band(c, goes_on, tly_reduce_finite(c, y));
+    kir_value end = choose(c, goes_on, tly_min(c, sub(c, all->to, block.i), some), zero);
     emit_for(c, &l, zero, end, one);
-    kir_value at = mul(c, add(c, block.i, l.i), apart);
+    kir_value at = mul(c, add(c, block.i, l.i), stride);
     y = mul(c, y, tly_reduce_load(r, ptradd(c, in, at), 0, 1));
     emit_end(c, &l);
     emit_end(c, &block);
@@ -317,8 +317,8 @@ static kir_value is_known(tly_reduce *r, const tly_reduce_span *all, kir_value s
     return is_sure(r, all, state);
 }
 
-kir_value tly_reduce_judge_product(tly_reduce *r, const tly_reduce_span *all, kir_value apart,
-                                   kir_value state)
+kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
+                                     kir_value state)
 {
     tly_build *c = r->c;
     kir_value y = tly_reduce_product_of(c, state);
@@ -327,7 +327,7 @@ kir_value tly_reduce_judge_product(tly_reduce *r, const tly_reduce_span *all, ki
     kir_value sure = is_known(r, all, state);
     if (sure != 0)
         emit_unless(c, &known, sure);
-    y = by_loop(r, all, apart, part(c, state, 0));
+    y = by_loop(r, all, stride, part(c, state, 0));
     if (sure != 0)
         emit_end(c, &known);
     emit_end(c, &beyond);

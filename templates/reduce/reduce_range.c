@@ -38,7 +38,7 @@ kir_value tly_reduce_finite(tly_build *c, kir_value v)
 
 /* The bits of the least magnitude that is infinite as an element of the output: halfway between its
  * largest number and the one that would come after it. */
-static int64_t least_endless(const tly_build *c)
+static int64_t least_infinite(const tly_build *c)
 {
     static const struct {
         uint8_t mantissa; /* bits */
@@ -57,7 +57,7 @@ static int64_t least_endless(const tly_build *c)
 /* i1s: numbers, as elements of the output, too. */
 static kir_value fits(tly_build *c, kir_value y)
 {
-    return less(c, size(c, y), integer(c, lanes_of(c, y), least_endless(c)));
+    return less(c, size(c, y), integer(c, lanes_of(c, y), least_infinite(c)));
 }
 
 kir_value tly_reduce_endless(tly_build *c, kir_value y)
@@ -68,8 +68,8 @@ kir_value tly_reduce_endless(tly_build *c, kir_value y)
 /* What is in multiples of a unit is rare: a branch costs nothing where there is none. */
 static kir_value result_of(tly_reduce *r, const tly_place *at, kir_value state)
 {
-    const tly_reduce_ends *ends = r->squared ? &tly_reduce_ends_of_squares
-                                             : &tly_reduce_ends_of_sums;
+    const tly_reduce_ends *ends = r->checks_squares ? &tly_reduce_ends_of_squares
+                                                    : &tly_reduce_ends_of_sums;
     tly_build *c = r->c;
     kir_value far = ends->far(c, state), y = 0;
     tly_region some = { .state = { &y } };
@@ -83,14 +83,14 @@ static kir_value result_of(tly_reduce *r, const tly_place *at, kir_value state)
 }
 
 kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
-                            kir_value apart, kir_value state)
+                            kir_value stride, kir_value state)
 {
-    if (r->whole)
+    if (r->is_i128)
         return tly_reduce_result_of_whole(r, state);
-    if (r->added || r->squared)
+    if (r->checks_sums || r->checks_squares)
         return result_of(r, at, state);
-    if (r->watched)
-        state = tly_reduce_judge_product(r, all, apart, state);
+    if (r->checks_products)
+        state = tly_reduce_checked_product(r, all, stride, state);
     return tly_reduce_result(r, at, state, 0);
 }
 
@@ -109,20 +109,20 @@ static kir_value strays(tly_build *c, kir_value state)
     return bad;
 }
 
-kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
+kir_value tly_reduce_check(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
 {
     tly_build *c = r->c;
     *bad = *made = 0;
-    if (r->watched) {
+    if (r->checks_products) {
         kir_value flags = kir_flags(c->b), y = tly_reduce_product_of(c, state);
         kir_value met = differ(c, flags, constant(c, type_of(c, flags), 0));
         *bad = bor(c, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
         *made = tly_not(c, met);
         return y;
     }
-    if (r->squared)
+    if (r->checks_squares)
         *bad = strays(c, state);
-    if (r->added) {
+    if (r->checks_sums) {
         kir_value lost = tly_not(c, tly_reduce_finite(c, state));
         kir_value met = tly_reduce_overflowed(c, any(c, lost));
         *bad = band(c, kir_splat(c->b, met, lanes_of(c, state)), lost);

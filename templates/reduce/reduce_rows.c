@@ -76,8 +76,8 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
     kir_value length = arg(c, KIR_ARG_LENGTH), steps = arg(c, KIR_ARG_STEPS);
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value apart = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
-    kir_value next = ptradd(c, w->base, sub(c, apart, mul(c, length, tly_step(c, TLY_IN))));
+    kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value next = ptradd(c, w->base, sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
     w->next = choose(c, less(c, add(c, step, one), steps), next, s->in);
     w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
@@ -362,7 +362,7 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 {
     const tly_operator *o = tly_operator_of(r->c->p);
     unsigned vectors = (unsigned)r->c->plan->vectors;
-    if (r->watched)
+    if (r->checks_products)
         return tly_reduce_chains(vectors);
     tly_reduce_rules rules = { .lift = lift,
                                .combine = tly_combine,
@@ -377,13 +377,13 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 
 kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s)
 {
-    if (r->watched)
+    if (r->checks_products)
         return tly_reduce_product(r, s);
-    if (r->whole)
+    if (r->is_i128)
         return tly_reduce_whole(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     kir_value state = tly_reduce_walk(r, &rules, s);
-    return r->added     ? tly_reduce_parts(r, s, state)
-           : r->squared ? tly_reduce_squares(r, s, state)
-                        : state;
+    return r->checks_sums      ? tly_reduce_parts(r, s, state)
+           : r->checks_squares ? tly_reduce_squares(r, s, state)
+                               : state;
 }

@@ -35,7 +35,7 @@ static kir_value is_small(tly_build *c, kir_value sum)
     return olt(c, sum, least);
 }
 
-static kir_value is_endless(tly_build *c, kir_value sum)
+static kir_value is_infinite(tly_build *c, kir_value sum)
 {
     kir_value end = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->infinity);
     return oeq(c, sum, end);
@@ -47,7 +47,7 @@ kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
     kir_value nothing = oeq(c, sum, real(c, lanes_of(c, sum), 0));
     kir_value small = bor(c, tly_not(c, nothing), underflowed);
     small = band(c, small, is_small(c, sum));
-    return bor(c, small, band(c, is_endless(c, sum), overflowed));
+    return bor(c, small, band(c, is_infinite(c, sum), overflowed));
 }
 
 kir_value tly_reduce_is_plus(tly_build *c, kir_value sum)
@@ -80,17 +80,17 @@ static kir_value large_of(tly_build *c, kir_value x)
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value sum = part(c, x, 0);
     unsigned n = lanes_of(c, sum);
-    kir_value counts = ole(c, real(c, n, f->heard), sum), down = real(c, n, f->down);
+    kir_value counts = ole(c, real(c, n, f->counted), sum), down = real(c, n, f->down);
     kir_value large = choose(c, counts, sum, real(c, n, 0));
     large = mul(c, mul(c, large, down), down);
-    return choose(c, is_endless(c, sum), part(c, x, 1), large);
+    return choose(c, is_infinite(c, sum), part(c, x, 1), large);
 }
 
 kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y)
 {
     kir_value both = tly_reduce_add(c, x, y), sum = part(c, both, 0);
     kir_value large = add(c, large_of(c, x), large_of(c, y));
-    kir_value again = choose(c, is_endless(c, sum), large, sum);
+    kir_value again = choose(c, is_infinite(c, sum), large, sum);
     again = choose(c, is_small(c, sum), part(c, both, 1), again);
     return pair(c, sum, again);
 }
@@ -132,7 +132,7 @@ kir_value tly_reduce_squares(tly_reduce *r, const tly_reduce_span *s, kir_value 
 static kir_value is_far(tly_build *c, kir_value state)
 {
     kir_value sum = part(c, state, 0);
-    return bor(c, is_small(c, sum), is_endless(c, sum));
+    return bor(c, is_small(c, sum), is_infinite(c, sum));
 }
 
 static kir_value right(tly_build *c, kir_value state)

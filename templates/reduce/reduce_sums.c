@@ -95,11 +95,11 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
     kir_value none = tly_reduce_no_parts(c, n), scale = real(c, n, tly_reduce_format_of(c)->small);
     kir_value vx = part(c, x, 0), vy = part(c, y, 0), sum = add(c, vx, vy);
     kir_value beside = add(c, part(c, x, 1), part(c, y, 1));
-    kir_value left = band(c, tly_reduce_finite(c, vx), tly_reduce_finite(c, vy));
-    left = band(c, left, tly_not(c, tly_reduce_finite(c, sum)));
+    kir_value out_of_range = band(c, tly_reduce_finite(c, vx), tly_reduce_finite(c, vy));
+    out_of_range = band(c, out_of_range, tly_not(c, tly_reduce_finite(c, sum)));
     kir_value both = add(c, mul(c, vx, scale), mul(c, vy, scale));
     kir_value moved = pair(c, part(c, none, 0), add(c, beside, both));
-    return choose(c, left, moved, pair(c, sum, beside));
+    return choose(c, out_of_range, moved, pair(c, sum, beside));
 }
 
 static kir_value is_far(tly_build *c, kir_value parts)

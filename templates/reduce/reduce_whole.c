@@ -51,7 +51,7 @@ kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
     return all;
 }
 
-kir_value tly_reduce_count(tly_reduce *r, const tly_reduce_span *all, kir_value apart)
+kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride)
 {
     tly_build *c = r->c;
     kir_value one = imm(c, 1), sum = tly_reduce_no_whole(c, 1);
@@ -59,7 +59,7 @@ kir_value tly_reduce_count(tly_reduce *r, const tly_reduce_span *all, kir_value 
     emit_for(c, &step, all->begin, all->end, one);
     kir_value in = tly_reduce_step(c, all->in, step.i);
     emit_for(c, &l, all->from, all->to, one);
-    kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, apart)), 0, 1);
+    kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, stride)), 0, 1);
     kir_value sign = tly_has_sign(c) ? ashr(c, x, imm(c, 63)) : imm(c, 0);
     sum = tly_reduce_join_whole(c, sum, pair(c, x, sign));
     emit_end(c, &l);

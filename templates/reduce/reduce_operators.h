@@ -3,8 +3,8 @@
  * What reductions do to elements and states, as kernel IR: rows of the table of
  * operators' functions (codegen/operator_code.c) point here.
  */
-#ifndef TLY_REDUCED_H
-#define TLY_REDUCED_H
+#ifndef TLY_REDUCE_OPERATORS_H
+#define TLY_REDUCE_OPERATORS_H
 
 #include "../template.h"
 

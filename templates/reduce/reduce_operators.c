@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators of reductions; see reduced.h. */
-#include "reduced.h"
+/* The operators of reductions; see reduce_operators.h. */
+#include "reduce_operators.h"
 
 #include <string.h>
 
@@ -23,9 +23,9 @@ kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
     kir_value below = ole(c, my, mx), equal = oeq(c, mx, my);
     kir_value high = choose(c, below, x, y), low = choose(c, below, y, x);
     kir_value m = part(c, high, 0);
-    kir_value apart = sub(c, part(c, low, 0), m);
-    apart = choose(c, equal, like(c, apart, 0), apart);
-    kir_value added = mul(c, part(c, low, 1), tly_exp_below(c, apart));
+    kir_value distance = sub(c, part(c, low, 0), m);
+    distance = choose(c, equal, like(c, distance, 0), distance);
+    kir_value added = mul(c, part(c, low, 1), tly_exp_below(c, distance));
     kir_value sum = add(c, part(c, high, 1), added);
     return pair(c, m, sum);
 }
@@ -91,10 +91,10 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
     from = choose(c, above, smaller(c, finite, high), old);
     if (c->p->form == TLY_REDUCED_ROWS)
         from = largest_of_lanes(c, from);
-    kir_value apart = sub(c, level(c, old), level(c, from));
-    kir_value endless = olt(c, finite, high), zero = like(c, high, 0);
-    sum = mul(c, sum, tly_exp_below(c, apart));
-    sum = add(c, sum, choose(c, endless, high, zero));
+    kir_value distance = sub(c, level(c, old), level(c, from));
+    kir_value infinite = olt(c, finite, high), zero = like(c, high, 0);
+    sum = mul(c, sum, tly_exp_below(c, distance));
+    sum = add(c, sum, choose(c, infinite, high, zero));
     for (unsigned i = 0; i < n; i++)
         v[i] = smaller(c, finite, x[i]);
     emit_end(c, &grew);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk's elements to states of many lanes; see reduce_stream.h. */
-#include "reduce_stream.h"
+/* A chunk's elements to states of many lanes; see reduce_interleaved.h. */
+#include "reduce_interleaved.h"
 
 enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
 /* ---- states ---- */
 
-static kir_value plane_bytes(const tly_reduce_stream *s, const tly_states *to)
+static kir_value plane_bytes(const tly_interleaved *s, const tly_interleaved_states *to)
 {
     unsigned widest = tly_reduce_hands_on(&s->r) ? s->r.c->acc_bytes : tly_part_bytes(s->r.c->p);
     return mul(s->r.c, to->lanes, imm(s->r.c, widest));
 }
 
-static kir_value part_at(tly_reduce_stream *s, const tly_states *to, unsigned part, kir_type t,
-                         kir_value lane)
+static kir_value part_at(tly_interleaved *s, const tly_interleaved_states *to, unsigned part,
+                         kir_type t, kir_value lane)
 {
     kir_value before = mul(s->r.c, imm(s->r.c, part), plane_bytes(s, to));
     kir_value plane = part > 0 ? ptradd(s->r.c, to->p, before) : to->p;
     return tly_at(s->r.c, plane, lane, kir_kind_bits((kir_kind)t.kind) / 8);
 }
 
-kir_value tly_stream_load(tly_reduce_stream *s, const tly_states *from, kir_value lane, unsigned n)
+kir_value tly_interleaved_load(tly_interleaved *s, const tly_interleaved_states *from,
+                               kir_value lane, unsigned n)
 {
     tly_build *c = s->r.c;
     kir_value like = from->neutral(&s->r, n), v[KIR_MAX_PARTS];
@@ -33,7 +34,8 @@ kir_value tly_stream_load(tly_reduce_stream *s, const tly_states *from, kir_valu
     return kir_tuple(c->b, parts, v);
 }
 
-void tly_stream_store(tly_reduce_stream *s, const tly_states *to, kir_value lane, kir_value v)
+void tly_interleaved_store(tly_interleaved *s, const tly_interleaved_states *to, kir_value lane,
+                           kir_value v)
 {
     tly_build *c = s->r.c;
     for (unsigned i = 0; i < kir_parts(c->b, v); i++) {
@@ -43,8 +45,8 @@ void tly_stream_store(tly_reduce_stream *s, const tly_states *to, kir_value lane
     }
 }
 
-void tly_stream_each(tly_reduce_stream *s, kir_value count, int whole, tly_stream_body body,
-                     void *user)
+void tly_interleaved_each(tly_interleaved *s, kir_value count, int whole, tly_interleaved_body body,
+                          void *user)
 {
     tly_build *c = s->r.c;
     kir_value vectors = whole ? count : tly_round_down(c, count, c->lanes);
@@ -59,10 +61,10 @@ void tly_stream_each(tly_reduce_stream *s, kir_value count, int whole, tly_strea
     emit_end(c, &rest);
 }
 
-static void clear(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void clear(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
-    const tly_states *to = user;
-    tly_stream_store(s, to, lane, to->neutral(&s->r, n));
+    const tly_interleaved_states *to = user;
+    tly_interleaved_store(s, to, lane, to->neutral(&s->r, n));
 }
 
 /* ---- the way through the elements ---- */
@@ -71,42 +73,42 @@ static void clear(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 typedef struct rows {
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
-    int apart; /* of products, each element by itself */
+    int split; /* of products, each element by itself */
 } rows;
 
-static unsigned index_bytes(const tly_reduce_stream *s)
+static unsigned index_bytes(const tly_interleaved *s)
 {
     return (unsigned)tally_dtype_bytes(tly_index_dtype(s->r.c->p));
 }
 
-static kir_value indices(tly_reduce_stream *s, kir_value first, kir_value lane, unsigned n)
+static kir_value indices(tly_interleaved *s, kir_value first, kir_value lane, unsigned n)
 {
     tly_build *c = s->r.c;
     if (!s->r.indexed)
         return 0;
-    kir_value at = tly_at(c, s->numbers, lane, index_bytes(s));
+    kir_value at = tly_at(c, s->steps, lane, index_bytes(s));
     kir_value number = kir_load(c->b, tly_storage(tly_index_dtype(c->p), n), at, 0, 1);
     return add(c, number, tly_reduce_indices(&s->r, first, n, 0));
 }
 
 /* Products in their order, which is that of elements taken apart: a lane's bits do not tell whether
  * another one's left the range. */
-static kir_value multiply(tly_reduce_stream *s, const rows *in, kir_value state, const kir_value *x)
+static kir_value multiply(tly_interleaved *s, const rows *in, kir_value state, const kir_value *x)
 {
     tly_build *c = s->r.c;
     for (unsigned i = 0; i < in->count; i++)
-        state = s->drifts   ? tly_reduce_lanes_take(c, state, x[i], in->apart)
-                : in->apart ? tly_reduce_join(c, state, tly_reduce_split(c, x[i]))
+        state = s->drifts   ? tly_reduce_lanes_take(c, state, x[i], in->split)
+                : in->split ? tly_reduce_join(c, state, tly_reduce_split(c, x[i]))
                             : tly_combine(c, state, x[i]);
     return state;
 }
 
-static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void pass(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
     const rows *in = user;
-    const tly_states *states = in->apart ? &s->apart : &s->running;
-    kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS];
+    const tly_interleaved_states *states = in->split ? &s->split : &s->running;
+    kir_value state = tly_interleaved_load(s, states, lane, n), x[MAX_STEPS];
     tly_place at[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
@@ -114,78 +116,79 @@ static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
         at[i] = tly_reduce_place(&in->at[i], 0, lane);
         at[i].index = indices(s, first, lane, n);
     }
-    state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, at, in->count);
-    tly_stream_store(s, states, lane, state);
+    state = s->r.checks_products ? multiply(s, in, state, x) : tly_take(c, state, x, at, in->count);
+    tly_interleaved_store(s, states, lane, state);
 }
 
 /* A step's elements from `in` on; the first has index `index`. */
-typedef struct stretch {
+typedef struct elements {
     kir_value in, index, count, full; /* elements of all lanes; rows that they fill */
-} stretch;
+} elements;
 
 /* Rows [from, to); the one behind those that are full has what is left. */
-static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, kir_value to,
-                      int apart)
+static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir_value to,
+                      int split)
 {
     tly_build *c = s->r.c;
-    rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
+    rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .split = split };
     kir_value steps = imm(c, c->plan->steps_at_once), bytes = mul(c, tly_axis(c, TLY_IN), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
-    kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
+    kir_value whole = split ? from : add(c, from, tly_round_down(c, full, some.count));
     tly_region l = { 0 }, rest = { 0 };
-    if (!apart) {
+    if (!split) {
         emit_for(c, &l, from, whole, imm(c, some.count));
         some.index = add(c, e->index, mul(c, l.i, steps));
         some.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
         for (unsigned i = 1; i < some.count; i++)
             some.at[i] = ptradd(c, some.at[i - 1], bytes);
-        tly_stream_each(s, s->wide, !s->ragged, pass, &some);
+        tly_interleaved_each(s, s->lanes, !s->ragged, pass, &some);
         emit_end(c, &l);
     }
     emit_for(c, &rest, whole, to, imm(c, 1));
     last.index = add(c, e->index, mul(c, rest.i, steps));
     last.at[0] = ptradd(c, e->in, mul(c, rest.i, bytes));
-    kir_value left = sub(c, e->count, mul(c, rest.i, s->wide));
-    tly_stream_each(s, tly_min(c, s->wide, left), 0, pass, &last);
+    kir_value left = sub(c, e->count, mul(c, rest.i, s->lanes));
+    tly_interleaved_each(s, tly_min(c, s->lanes, left), 0, pass, &last);
     emit_end(c, &rest);
 }
 
 /* Products so far become parts of those that nothing leaves, and begin anew. */
-static void close(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
+static void close(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
-    tly_states *of = user;
-    kir_value y = tly_stream_load(s, of, lane, n), all = tly_stream_load(s, &s->closed, lane, n);
+    tly_interleaved_states *of = user;
+    kir_value y = tly_interleaved_load(s, of, lane, n),
+              all = tly_interleaved_load(s, &s->closed, lane, n);
     if (s->drifts)
-        y = tly_reduce_lanes_close(c, all, y, of == &s->apart);
+        y = tly_reduce_lanes_close(c, all, y, of == &s->split);
     else
-        y = tly_reduce_join(c, all, of == &s->apart ? y : tly_reduce_split(c, y));
-    tly_stream_store(s, &s->closed, lane, y);
+        y = tly_reduce_join(c, all, of == &s->split ? y : tly_reduce_split(c, y));
+    tly_interleaved_store(s, &s->closed, lane, y);
     clear(s, lane, n, of);
 }
 
-void tly_stream_walk(tly_reduce_stream *s, const tly_reduce_span *span, kir_value in, int apart)
+void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, kir_value in, int split)
 {
     enum { CHAIN = 32, LONGER = 48 /* elements of a plain product; with distances */ };
     tly_build *c = s->r.c;
-    tly_states *states = apart ? &s->apart : &s->running;
+    tly_interleaved_states *states = split ? &s->split : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
     kir_value skipped = mul(c, span->from, tly_axis(c, TLY_IN));
     kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
-    stretch e = { .count = mul(c, length, s->unit) };
+    elements e = { .count = mul(c, length, s->outputs) };
     tly_region step = { 0 }, l = { 0 };
     e.full = tly_part(c, length, (unsigned)c->plan->steps_at_once);
     kir_value end = add(c, e.full, one);
-    tly_stream_each(s, s->wide, 1, clear, states);
-    if (s->r.watched)
-        tly_stream_each(s, s->wide, 1, clear, &s->closed);
+    tly_interleaved_each(s, s->lanes, 1, clear, states);
+    if (s->r.checks_products)
+        tly_interleaved_each(s, s->lanes, 1, clear, &s->closed);
     emit_for(c, &step, span->begin, span->end, one);
     e.in = ptradd(c, tly_reduce_step(c, in, step.i), skipped);
     e.index = add(c, span->from, mul(c, step.i, arg(c, KIR_ARG_LENGTH)));
-    if (s->r.watched) {
+    if (s->r.checks_products) {
         emit_for(c, &l, zero, end, chain);
-        pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end), apart);
-        tly_stream_each(s, s->wide, 1, close, states);
+        pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end), split);
+        tly_interleaved_each(s, s->lanes, 1, close, states);
         emit_end(c, &l);
     } else {
         pass_rows(s, &e, zero, end, 0);
@@ -193,7 +196,7 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_reduce_span *span, kir_valu
     emit_end(c, &step);
 }
 
-void tly_stream_number(tly_reduce_stream *s)
+void tly_interleaved_number(tly_interleaved *s)
 {
     tly_build *c = s->r.c;
     kir_type t = tly_storage(tly_index_dtype(c->p), 1);
@@ -201,9 +204,9 @@ void tly_stream_number(tly_reduce_stream *s)
     tly_region step = { 0 }, l = { 0 };
     emit_for(c, &step, zero, imm(c, c->plan->steps_at_once), one);
     kir_value number = t.kind == KIR_I64 ? step.i : convert(c, KIR_TRUNC, t, step.i);
-    kir_value first = mul(c, step.i, s->unit);
-    emit_for(c, &l, first, add(c, first, s->unit), one);
-    kir_store(c->b, tly_at(c, s->numbers, l.i, index_bytes(s)), 0, number, 1, 0);
+    kir_value first = mul(c, step.i, s->outputs);
+    emit_for(c, &l, first, add(c, first, s->outputs), one);
+    kir_store(c->b, tly_at(c, s->steps, l.i, index_bytes(s)), 0, number, 1, 0);
     emit_end(c, &l);
     emit_end(c, &step);
 }
