@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: tiles are chunks of what makes an output, or several side by side. States of chunks
- * are combined in a fixed order, by whichever thread, so that the bits are those of one. Outputs
- * and chunks are counted without divisions but the first.
+ * Reductions: from tiles to outputs. A tile is a chunk of one output's elements, or of several
+ * outputs side by side. The states of chunks are joined in a fixed order, whichever threads made
+ * them, so the bits are those of one thread. A task counts its outputs without divisions, except for
+ * its first and last.
  */
 #include "reduce.h"
 
@@ -99,9 +100,10 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     return state;
 }
 
-/* Tiles of one output that lie in the task. States are joined in groups, and those in their
- * order, so that long sums are no long chains: after each group there is a turn that joins it.
- * The first state of a group is the group's, the first group the output's. */
+/* Does the tiles of one output that lie in the task. States are joined in groups, and groups in
+ * their order, so that a long sum is no long chain. After the last state of a group an extra turn
+ * joins the group to the total. The first state of a group becomes the group's, the first group the
+ * total. */
 static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
 {
     enum { GROUP = 32 };
@@ -158,7 +160,7 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
 
 /* ---- rows: states are values ---- */
 
-/* What is handed on: states as they are, or what is watched. */
+/* The states that chunks hand on. */
 typedef struct records {
     kir_value (*none)(tly_build *c, unsigned lanes);
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);

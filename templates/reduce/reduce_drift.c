@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products along rows: many elements next to 1.
+ * Products along rows with many elements next to 1.
  *
  * Short chains of equal elements have equal rounding errors, which add up in one direction. The
- * distance of a product from 1 has a rounding error that is smaller than the product's by as much
- * as the distance is below 1. So a state of a chain has the distance, too:
+ * distance of a product from 1 has a smaller rounding error than the product, by as much as the
+ * distance is below 1. So the state of a chain has the distance, too:
  *
  *     P x - 1 = (P - 1) x + (x - 1)
  *
- * A chain all of whose products end next to 1 counts by its distances, those of several chains
+ * A chain counts by its distances if all of its products end next to 1. The distances of several
+ * chains
  *
  *     (1 + d) (1 + D) - 1 = d + D + d D
  *
- * become part of the product before they are large. Other chains count by their products. Where
- * both say more different things than rounding errors explain, the product fell far below 1 on the
- * way, and it counts.
+ * become part of the product before they are large. Other chains count by their products; so does a
+ * chain whose product and distance differ by more than rounding errors explain, as its product fell
+ * far below 1 on the way.
  */
 #include "reduce_float.h"
 
-/* Shorter vectors pay too much: see docs/tuning-notes.md. */
+/* With shorter vectors the check costs too much (docs/tuning-notes.md). */
 int tly_reduce_may_drift(const tly_reduce *r)
 {
     enum { LEAST_BYTES = 64 }; /* of a vector */
@@ -67,7 +68,7 @@ kir_value tly_reduce_joined(tly_build *c, kir_value x, kir_value y)
     return add(c, add(c, x, y), mul(c, x, y));
 }
 
-/* The larger one of magnitudes, as bits; NaN is larger than all. */
+/* The larger of two magnitudes, as bits; NaN is larger than all numbers. */
 static kir_value larger(tly_build *c, kir_value x, kir_value v)
 {
     kir_value bits = size(c, v);
@@ -97,7 +98,8 @@ static uint64_t near_limit(tly_build *c)
     return limit(c);
 }
 
-/* What rounding errors of a chain explain: 2^-19, f64 2^-48. */
+/* The difference between product and distance that rounding errors of a chain explain: 2^-19, f64
+ * 2^-48. */
 static uint64_t tolerance(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -128,8 +130,8 @@ static kir_value both(tly_build *c, kir_value x, kir_value y)
     return x == 0 ? y : band(c, x, y);
 }
 
-/* i1: all products of a chain ended next to 1, and distances are those of the products. Those of
- * the same length are looked at together. */
+/* i1: all products of a chain ended next to 1 and agree with their distances. States with the same
+ * number of lanes are compared together. */
 static kir_value is_near(tly_build *c, unsigned n, const kir_value *state)
 {
     kir_value near = 0;
@@ -161,7 +163,7 @@ static kir_value are_small(tly_build *c, unsigned n, const kir_value *distance)
     return small;
 }
 
-/* Vectors of states: products and distances have registers. */
+/* Vectors of states of a chain: products and distances stay in registers. */
 unsigned tly_reduce_drift_vectors(const tly_reduce *r)
 {
     const unsigned most = r->c->t->registers / 4, loads = (unsigned)r->c->plan->vectors;
@@ -205,8 +207,8 @@ static kir_value as_f64(tly_build *c, kir_value v)
     return add(c, v, constant(c, t, UINT64_C(1023) << 52));
 }
 
-/* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as
- * distances while these are small. */
+/* The product of all 1 + distance. f64 is precise enough for products of f32; vectors of f64 are
+ * joined as distances while these are small. */
 static kir_value product_of(tly_reduce *r, const kir_value *distance)
 {
     tly_build *c = r->c;
@@ -246,8 +248,8 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const tly_reduce_drift *d)
     return all;
 }
 
-/* i1: elements of an output are so many that distances are worth their cost. Rows of 1,000 f32 took
- * 1.35 to 1.5 of the time without, of 3,000 1.17 to 1.2 (Zen 4, L2). */
+/* i1: an output has so many elements that distances are worth their cost. Below that, rows of 1,000
+ * f32 took 1.35 to 1.5 of the time without distances, and rows of 3,000 1.17 to 1.2 (Zen 4, L2). */
 kir_value tly_reduce_drift_pays(tly_build *c)
 {
     enum { LEAST_BYTES = 10240 }; /* of accumulators */

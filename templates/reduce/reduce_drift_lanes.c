@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of outputs side by side: many elements next to 1.
+ * Products of outputs side by side with many elements next to 1.
  *
- * The distances are those of reduce_drift.c, but each lane decides for itself, so that an output's
- * bits do not depend on its neighbours. A chain is (product, distance). If its elements are taken
- * apart, it is (mantissa, exponent, distance), with the same distance. Closed chains are (mantissa,
- * exponent, distance), too, and stand for that number times 1 + distance.
+ * Distances are those of reduce_drift.c, but each lane decides for itself, so an output's bits do not
+ * depend on its neighbours. A chain is (product, distance), or, if its elements are split, (mantissa,
+ * exponent, distance) with the same distance. Closed chains are (mantissa, exponent, distance), too,
+ * and stand for that product times 1 + distance.
  */
 #include "reduce_float.h"
 
@@ -41,7 +41,7 @@ static kir_value factor_of(tly_build *c, kir_value distance)
     return pair(c, add(c, one, distance), integer(c, n, 0));
 }
 
-/* Lanes that are near and small come to the same bits on both ways. */
+/* A lane that is near and small comes to the same bits on both ways. */
 kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int split)
 {
     kir_value product = split ? tly_reduce_product_of(c, chain) : part(c, chain, 0);

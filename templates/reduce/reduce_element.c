@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of reductions: from memory to accumulators, and from states back. Where elements are
- * compared, accumulators are integers that order as they do: of floats by their bits, negative ones
- * turned around; -0 below +0, but equal where an index is wanted; NaN at the end of all, or, passed
- * over, where it never wins.
+ * Elements of reductions, from memory to accumulators, and results, from states to memory. Where
+ * elements are compared, accumulators are integers that order as the elements do. Those of floats
+ * are their bits, with negative ones turned around: -0 is below +0, or equal to it where an index
+ * is wanted. NaN is beyond all others, or, where it is ignored, where it never wins.
  */
 #include "../stages/elementwise.h"
 #include "reduce.h"

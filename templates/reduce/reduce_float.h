@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Floats that may leave the range, as their bits: what reduce_range.c, reduce_sums.c and
- * reduce_products.c share.
+ * The bits of floats that may leave the range: what the files that check sums, squares and products
+ * share.
  */
 #ifndef TLY_REDUCE_FLOAT_H
 #define TLY_REDUCE_FLOAT_H
@@ -11,11 +11,12 @@
 /* Of the accumulator. */
 typedef struct tly_reduce_format {
     uint8_t integer, mantissa; /* kir_kind, bits */
-    int64_t bias, far;         /* 2^far and its half are in and out of the range */
+    int64_t bias, far;         /* 2^far is out of the range, 2^(far / 2) in it */
     uint64_t infinity, one;
     uint64_t small, large; /* 2^-64, 2^64 */
-    /* Of squares: elements are scaled by these, a power of two and its reciprocal; squares that add
-     * up to `least` lost nothing that counts; sums below `heard` are none beside infinite ones. */
+    /* Of squares. Elements are scaled by a power of two, `down`, or its reciprocal, `up`. A sum of
+     * `least` or more has lost less than its rounding errors. A sum below `counted` adds nothing to
+     * one that overflowed. */
     uint64_t down, up, least, counted;
 } tly_reduce_format;
 
@@ -46,6 +47,7 @@ static inline kir_value as(tly_build *c, uint8_t kind, kir_value v)
     return bitcast(c, KIR_TYPE(kind, lanes_of(c, v)), v);
 }
 
+/* Magnitudes, as integers. */
 static inline kir_value size(tly_build *c, kir_value v)
 {
     kir_value bits = as(c, tly_reduce_format_of(c)->integer, v);
@@ -53,8 +55,8 @@ static inline kir_value size(tly_build *c, kir_value v)
     return band(c, bits, integer(c, lanes_of(c, v), (int64_t)all));
 }
 
-/* What a sum as chunks hand it on comes to: where it is `far`, i1s, from the range, a sum of
- * elements as multiples of a unit, which is 1 in the other lanes; else what is `near`. */
+/* What the sums come to that chunks hand on. `far`: i1s, sums out of the range. `scaled`: those, as
+ * multiples of a unit, which is 1 in the other lanes. `near`: sums in the range. */
 typedef struct tly_scaled {
     kir_value sum, unit;
 } tly_scaled;

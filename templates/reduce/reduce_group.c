@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of
- * them are folded together, so that a level of the tree takes half as many instructions as there
- * are rows, and the results are neighbours. The tree of each row is that of a row by itself: its
- * bits do not tell how many there were. Where a row has several steps, results of some of them are
- * joined. Rows whose results are not to be trusted are done once more, alone; and so are those that
- * are no whole vectors where none is loaded in part.
+ * Short rows: as many at once as a vector has lanes. Each row has one vector of states. These
+ * vectors are folded together, so a level of the tree takes half as many instructions as there are
+ * rows, and the results are neighbours. A row's tree is the same as that of a row by itself, so its
+ * bits do not depend on how many there are. Where a row has several steps, the results of a few
+ * steps are joined. Rows whose results may be wrong are done once more, alone; so are rows that are
+ * no whole vectors, where vectors cannot be loaded in part.
  */
 #include "reduce_group.h"
 
 enum { CHAIN = 32 /* elements of a state that is not joined yet */ };
 
-/* States are closed where so many rows share a vector: then as many elements made each as of
- * long rows' chains at most. */
+/* The number of rows in a vector at which states are closed. A state then has as many elements as a
+ * chain of a long row at most. */
 static unsigned closing(const tly_group *g)
 {
     unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN /
@@ -44,8 +44,8 @@ static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
         state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
 }
 
-/* Rows that fit such parts of a vector as come next: what they would be combined with before is
- * neutral. */
+/* Rows so short that a vector holds `parts` of them. Combining them at the larger parts would only
+ * add neutral elements, so that is left out. */
 static void take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state)
 {
     tly_group_take_parts(g, parts, contiguous, state);
@@ -53,7 +53,7 @@ static void take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *
         close(g, state, g->rows / parts);
 }
 
-/* i1: rows fill more than half of so many lanes. */
+/* i1: a row has at most so many elements, and more than half as many. */
 static kir_value fit(const tly_group *g, unsigned lanes)
 {
     tly_build *c = g->r->c;
@@ -61,7 +61,7 @@ static kir_value fit(const tly_group *g, unsigned lanes)
     return band(c, more, less(c, g->length, imm(c, lanes + 1)));
 }
 
-/* Rows by pairs, until one vector has a lane of each. */
+/* Folds pairs of rows until one vector has a lane of each row. */
 static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
@@ -151,7 +151,7 @@ static kir_value fold_steps(tly_group *g, kir_value *state)
     return tly_reduce_by_spans(g->r, &spans, g->rules->neutral(c, g->rows));
 }
 
-/* Results of rows [first, first + count) to the output, where they may lie apart. */
+/* Stores the results of `count` rows, which may lie apart in the output. */
 static void store(tly_group *g, kir_value out, kir_value stride, kir_value count, kir_value y)
 {
     tly_build *c = g->r->c;
@@ -171,8 +171,9 @@ static void store(tly_group *g, kir_value out, kir_value stride, kir_value count
     emit_end(c, &way);
 }
 
-/* What became of several rows: i1s, those whose results may be wrong, or 0; and of watched products
- * whether all states are right although results may not be, and the states. */
+/* What is known of several rows. `bad`: i1s, results that may be wrong, or 0: none can be. Of
+ * products also `made`, i1: all states are right, so a bad result is beyond the range; and those
+ * states. */
 typedef struct doubt {
     kir_value bad, made, state;
 } doubt;
@@ -184,7 +185,8 @@ static void carry_doubt(tly_region *r, doubt *d, int has_states)
     emit_carry(r, has_states, &d->state);
 }
 
-/* Rows in doubt once more. A mark of each, and what states there are, lie in scratch. */
+/* Does the rows in doubt once more. Scratch holds a mark for each row, and the states where there
+ * are some. */
 static void redo(tly_group *g, const doubt *d, kir_value first, kir_value count,
                  tly_reduce_one_row alone)
 {
@@ -226,7 +228,8 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.ahead = tly_max(c, mul(c, in_stride, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.line_stride = choose(c, contiguous, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_stride);
     g.rate = choose(c, contiguous, imm(c, g.rows), imm(c, 1));
-    /* What is met of squares, where the results themselves can tell. */
+    /* Sums of squares: where vectors can be loaded in part, the results themselves show which rows
+     * may be wrong. */
     const int notices = r->checks_squares && g.masked;
     kir_value met[TLY_GROUP_MET] = { i1(c, 0), i1(c, 0), i1(c, 0) };
     doubt d = { 0 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How elements of several short rows become states, step by step; see reduce_group.h. */
+/*
+ * Short rows, several at once: from elements to a vector of states for each row. Rows that fill a
+ * part of a vector share one.
+ */
 #include "reduce_group.h"
 
 static kir_value numbered(const tly_group *g, kir_value position)
@@ -7,7 +10,7 @@ static kir_value numbered(const tly_group *g, kir_value position)
     return g->has_steps ? add(g->r->c, g->index, position) : position;
 }
 
-/* Of a row whose element 0 has the address *row; NULL: not all lanes have an element. */
+/* Lifts elements of the row at the address *row. NULL: not all lanes have an element. */
 static kir_value lifted(tly_group *g, const kir_value *row, kir_value x, kir_value position)
 {
     tly_place at = tly_reduce_place(row, position, 0);
@@ -16,12 +19,12 @@ static kir_value lifted(tly_group *g, const kir_value *row, kir_value x, kir_val
     return g->rules->lift(g->r, x, &at);
 }
 
-/* Lines of what comes next: those of the next rows at once, or further ahead where these are short.
- * Where rows lie one behind the other the lines that are fetched do, too, however those that are
- * loaded go from row to row: sums of f32 in rows of 20, 64, 128 us 2855, 2104, 1958 row by row, so
- * 1099, 1847, 1621 (Zen 5, minima on a busy machine). What fills no vector counts as one: rows of
- * 31, 45, 63 4519, 4135, 3158 without it, so 1703, 1629, 1782; of 17, 20 the same and 8 % more (a
- * quiet one). */
+/* Fetches the lines that come next: those of the next rows, or lines further ahead where rows are
+ * short. Where rows lie one behind the other, the fetched lines do, too, although the loads go from
+ * row to row. Sums of f32 in rows of 20, 64, 128 took 2855, 2104, 1958 us with lines fetched row by
+ * row, and 1099, 1847, 1621 so (Zen 5, minima on a busy machine). The elements that fill no vector
+ * count as a line: rows of 31, 45, 63 took 4519, 4135, 3158 us without it, and 1703, 1629, 1782
+ * with it; rows of 17 and 20 the same and 8 % more (Zen 5, a quiet machine). */
 static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
 {
     tly_build *c = g->r->c;
@@ -32,8 +35,8 @@ static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
         kir_prefetch(c->b, p, 0);
 }
 
-/* Element 0 of each row. Each way through the rows has its own: what would be there for all of them
- * costs packed ones a third of their time. */
+/* The address of each row. Every way through the rows computes its own: addresses that are computed
+ * for all ways cost contiguous rows a third of their time. */
 static void place_rows(tly_group *g, kir_value *in)
 {
     tly_build *c = g->r->c;
@@ -55,13 +58,14 @@ static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value 
     return choose(c, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
 
-/* What comes first has no state before it but that of the steps before. */
+/* The first vector of a step. Before it there is only the state of the steps before. */
 static kir_value taken(tly_group *g, kir_value state, kir_value x)
 {
     return g->has_steps ? g->rules->combine(g->r->c, state, x) : x;
 }
 
-/* The first vectors of all rows, the other whole ones, then what fills none. */
+/* Takes the first vectors of all rows, then the other whole vectors, then the elements that fill
+ * none. */
 static void take_rows(tly_group *g, unsigned parts, kir_value *state)
 {
     (void)parts;
@@ -111,7 +115,7 @@ static kir_value lifted_parts(tly_group *g, tly_place at, kir_value x, unsigned 
     return g->rules->lift(g->r, x, &at);
 }
 
-/* So many parts of a vector, each a row, one behind the other in memory. */
+/* Loads vectors that hold `parts` rows each, one behind the other in memory. */
 static void load_parts(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
@@ -126,7 +130,7 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
     }
 }
 
-/* The same of rows that fill no part, and lie anywhere. */
+/* The same of rows that are shorter than a part, or lie apart. */
 static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
@@ -155,8 +159,8 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
     }
 }
 
-/* All rows at a step. Fetched ahead is a later one, so many further on that as many bytes lie
- * between as the plan says, or behind the last one the next rows' first. */
+/* Moves all rows to a step. A later step is fetched ahead, as many bytes on as the plan says; after
+ * the last step the first step of the next rows. */
 static void go_to_step(tly_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
@@ -173,7 +177,7 @@ static void go_to_step(tly_group *g, kir_value step)
     g->ahead = add(c, mul(c, stride, further), choose(c, within, imm(c, 0), turn));
 }
 
-/* `n` states of elements, of all steps that one fold takes. */
+/* Takes all steps of a fold, rows / parts states. */
 static void take_steps(tly_group *g, void (*take)(tly_group *g, unsigned parts, kir_value *state),
                        unsigned parts, kir_value *state)
 {

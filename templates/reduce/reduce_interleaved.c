@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed
- * columns: `block` steps together are one row of as many more lanes, each with a state in scratch,
- * so that vectors are full however few the outputs; and long products of more, step by step. At the
- * end of a chunk the states of an output are joined in a fixed tree, and chunks as those of rows. A
- * sum that overflowed in a chunk is made once more, in multiples of 2^64; products are short plain
- * chains, which are joined as mantissas and exponents (reduce_products.c), and long ones also go by
- * their distances from 1 (reduce_drift_lanes.c).
+ * Reductions of a few packed outputs side by side, whose steps lie one behind the other; and, step by
+ * step, long products of more outputs. Several steps (plan->steps_at_once) make one row of lanes,
+ * each with a state in scratch, so vectors are full however few the outputs are. At the end of a
+ * chunk the states of an output are joined in a fixed tree, and chunks are joined as those of rows.
+ *
+ * A sum that overflowed in a chunk is made once more in multiples of 2^64. Products are short plain
+ * chains, joined as mantissas and exponents (reduce_products.c); long ones also have distances from 1
+ * (reduce_drift_lanes.c).
  */
 #include "reduce_interleaved.h"
 
@@ -15,7 +16,7 @@ static kir_value no_state(tly_reduce *r, unsigned lanes)
     return tly_reduce_neutral(r->c, lanes);
 }
 
-/* Of outputs, as they are handed on; so many fill vectors. */
+/* The states of outputs as chunks hand them on; there is room for whole vectors. */
 static tly_interleaved_states records_at(const tly_interleaved *s, kir_value p)
 {
     return (tly_interleaved_states){ p, s->room, tly_reduce_none };
@@ -42,7 +43,7 @@ static kir_value combine(tly_reduce *r, kir_value x, kir_value y)
     return tly_combine(r->c, x, y);
 }
 
-/* The upper half of the steps to the lower one, until one is left. */
+/* Joins the upper half of the steps with the lower one until one step is left. */
 static void fold(tly_interleaved *s, const tly_interleaved_states *of)
 {
     tly_build *c = s->r.c;
@@ -66,7 +67,8 @@ static kir_value vectors_of(tly_interleaved *s)
     return tly_round_up(s->r.c, s->outputs, s->r.c->lanes);
 }
 
-/* One output's elements of a span, one by one, where nothing leaves the range that need not. */
+/* One output's elements of a span, one by one, each lifted so that no partial sum leaves the range
+ * needlessly. */
 static kir_value scaled(tly_interleaved *s, const tly_reduce_span *span, kir_value in,
                         kir_value (*lift)(tly_reduce *r, kir_value x, const tly_place *at),
                         kir_value sum)
@@ -85,8 +87,8 @@ static kir_value scaled(tly_interleaved *s, const tly_reduce_span *span, kir_val
     return sum;
 }
 
-/* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
- * right in every order. */
+/* If something overflowed, makes the sums that are not finite once more. Infinities and NaNs among
+ * the elements give the same result in every order. */
 static void redo_sums(tly_interleaved *s, const tly_reduce_span *span,
                       const tly_interleaved_states *to)
 {
@@ -104,7 +106,7 @@ static void redo_sums(tly_interleaved *s, const tly_reduce_span *span,
     emit_end(c, &overflowed);
 }
 
-/* i1: there are such that may be wrong among sums of squares, or behind them. */
+/* i1: some sum of squares may be wrong, or what lies behind the last one looks so. */
 static kir_value has_suspects(tly_interleaved *s, const tly_interleaved_states *of)
 {
     tly_build *c = s->r.c;
@@ -117,7 +119,7 @@ static kir_value has_suspects(tly_interleaved *s, const tly_interleaved_states *
     return some;
 }
 
-/* Sums of squares that left the range, or whose squares may have. */
+/* Makes the sums of squares once more that left the range, or whose squares may have. */
 static void redo_squares(tly_interleaved *s, const tly_reduce_span *span,
                          const tly_interleaved_states *to)
 {
@@ -301,8 +303,8 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 
 /* ---- the kernel ---- */
 
-/* Planes of chains and distances begin in like places of pages, as the input does: a load whose low
- * 12 address bits are those of a store before it waits for the store. */
+/* Planes of chains and distances begin where the input does, modulo a page: a load waits for an
+ * earlier store whose address has the same low 12 bits. */
 static int64_t lanes_of_plane(const tly_reduce *r, int64_t most)
 {
     const int64_t page = TLY_CONGRUENT_BYTES / r->c->acc_bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk's elements to states of many lanes; see reduce_interleaved.h. */
+/*
+ * Reductions of a few outputs side by side: a chunk's elements to the states of all lanes
+ * (reduce_interleaved.h).
+ */
 #include "reduce_interleaved.h"
 
 enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
@@ -91,8 +94,8 @@ static kir_value indices(tly_interleaved *s, kir_value first, kir_value lane, un
     return add(c, number, tly_reduce_indices(&s->r, first, n, 0));
 }
 
-/* Products in their order, which is that of elements taken apart: a lane's bits do not tell whether
- * another one's left the range. */
+/* Multiplies elements in the order in which split elements go, so that a lane's bits do not depend
+ * on whether another lane left the range. */
 static kir_value multiply(tly_interleaved *s, const rows *in, kir_value state, const kir_value *x)
 {
     tly_build *c = s->r.c;
@@ -120,12 +123,12 @@ static void pass(tly_interleaved *s, kir_value lane, unsigned n, void *user)
     tly_interleaved_store(s, states, lane, state);
 }
 
-/* A step's elements from `in` on; the first has index `index`. */
+/* The elements of a step, from address `in` on; the first has the index `index`. */
 typedef struct elements {
     kir_value in, index, count, full; /* elements of all lanes; rows that they fill */
 } elements;
 
-/* Rows [from, to); the one behind those that are full has what is left. */
+/* Takes rows [from, to). The row behind the full ones has the elements that are left. */
 static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir_value to,
                       int split)
 {
@@ -152,7 +155,7 @@ static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir
     emit_end(c, &rest);
 }
 
-/* Products so far become parts of those that nothing leaves, and begin anew. */
+/* Closes the chains: they are multiplied into the products of all chains, and begin anew. */
 static void close(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;

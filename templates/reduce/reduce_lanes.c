@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of outputs that lie side by side. States of a tile's lanes lie in scratch; several
- * rows of input pass at once, so that states are loaded and stored once for all of them. What must
- * be the plain loop is, lane by lane; else the rows of a pass are combined in a tree first, and
- * chunks as those of rows, which is quicker and, of long sums, more exact. A sum that overflowed is
- * then made once more in multiples of 2^64, one of squares that left the range of scaled elements.
+ * Reductions of outputs that lie side by side. The states of a tile's lanes are in scratch. Several
+ * rows of input pass at once, so states are loaded and stored once for all of them. Where the order
+ * is the plain loop's, each lane takes its elements one after another. Otherwise the rows of a pass
+ * are combined in a tree first, and chunks are joined as those of rows: this is faster and, for long
+ * sums, more exact. A sum that overflowed is then made once more in multiples of 2^64, and a sum of
+ * squares that left the range once more of scaled elements.
  */
 #include "reduce_float.h"
 
@@ -75,7 +76,7 @@ static kir_value is_lost(lanes *k, kir_value states)
     return lost;
 }
 
-/* Those at `to`, each of one at x and one at y. */
+/* Makes each state at `to` of one at x and one at y. */
 static void each_pair(lanes *k, kir_value x, kir_value y, kir_value to,
                       kir_value (*f)(tly_build *c, kir_value x, kir_value y))
 {
@@ -108,8 +109,8 @@ static kir_value scaled(lanes *k, kir_value x, kir_value state)
     return k->r.checks_squares ? mul(c, x, tly_reduce_stretch(c, state)) : tly_reduce_small(c, x);
 }
 
-/* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody
- * reads. */
+/* Takes n lanes, or, if `some` is not 0, the first `some` of a vector. The other lanes are zeros, and
+ * their results are never read. */
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
@@ -139,7 +140,7 @@ static void pass_lanes(lanes *k, kir_value lane, unsigned n, void *user)
     pass(k, lane, n, 0, user);
 }
 
-/* All lanes. What fills no vector is a vector loaded in part where the target has that. */
+/* All lanes. Those that fill no vector are loaded as a part of one where the target can do that. */
 static void pass_all(lanes *k, rows *some)
 {
     tly_build *c = k->r.c;
@@ -223,8 +224,8 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return at;
 }
 
-/* Sums of squares for another thread, which cannot see this one's flags: a 0 is -0, which changes
- * no sum, where nothing underflowed, and so is right. */
+/* Sums of squares for another thread, which cannot see this thread's flags. If nothing underflowed, a
+ * sum of 0 is right, and becomes -0 to say so. -0 changes no sum. */
 static void mark_zeros(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
@@ -292,8 +293,8 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
                      tly_reduce_result(&k->r, &at, unmarked(k, state), unit));
 }
 
-/* i1: sums that are not finite, where one overflowed, or may have in another thread, are added once
- * more: what is then infinite or NaN has to be, in every order. */
+/* i1: some sum is not finite, and something overflowed here or may have in another thread. Sums are
+ * then added once more; one that is infinite or NaN even so is that in every order. */
 static kir_value sums_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;
@@ -303,7 +304,7 @@ static kir_value sums_stray(lanes *k, kir_value state)
     return bor(c, tly_reduce_overflowed(c, lost), elsewhere);
 }
 
-/* i1: so are sums of squares, whose zeros are right by their sign or this thread's flags. */
+/* i1: the same of sums of squares. A zero is right if its sign or this thread's flags say so. */
 static kir_value squares_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators of reductions; see reduce_operators.h. */
+/* The operators of reductions: what reduce_operators.h declares, as kernel IR. */
 #include "reduce_operators.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ kir_value tly_lift_exp(tly_build *c, kir_value x, const tly_place *at)
     return pair(c, x, one);
 }
 
-/* One exponential for two states: that of the smaller's distance from the larger. Equal infinities
- * have none; what is NaN makes the sum NaN. */
+/* Two states take one exponential, of the distance between their largest elements. Equal infinities
+ * have the distance 0. NaN makes the sum NaN. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
 {
     kir_value mx = part(c, x, 0), my = part(c, y, 0);
@@ -46,8 +46,8 @@ static kir_value most(tly_build *c, kir_value x, int lower)
     return like(c, x, (tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1) | sign);
 }
 
-/* What exponentials are relative to: the largest element, or where that is infinite a number
- * near. */
+/* The level that exponentials are relative to: the largest element, or a number next to it where it
+ * is infinite. */
 static kir_value level(tly_build *c, kir_value largest)
 {
     return larger(c, smaller(c, most(c, largest, 0), largest), most(c, largest, 1));
@@ -66,8 +66,8 @@ static kir_value largest_of_lanes(tly_build *c, kir_value x)
     return x;
 }
 
-/* What exponentials are relative to is raised where an element is further above it than 1, so
- * that an element costs one subtraction beside its exponential, and sums are seldom scaled.
+/* The level that exponentials are relative to is raised only where an element is more than 1 above
+ * it. So an element costs one subtraction beside its exponential, and sums are seldom scaled.
  * Lanes of one row have one level, which fewer elements are above. A NaN is in no maximum but in
  * the sum. There, too, is +inf, whose element is as the largest number: it is above all that
  * was, so that others need not be looked at. */

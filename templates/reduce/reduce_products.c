@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products as mantissas and exponents; see reduce_range.c. */
+/*
+ * Products along rows as (mantissa, exponent), which leave no range (reduce_range.c). Short chains are
+ * multiplied plainly. If flags say that a chain left the range, each element is split instead. A
+ * product beyond the output's range is the plain loop's, unless bounds show that the loop ends
+ * infinite, too.
+ */
 #include "reduce_float.h"
 
 /* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending
@@ -13,8 +18,8 @@ enum {
     SPARE = 62    /* binary orders that a product may fall by in between */
 };
 
-/* x as a mantissa in [1, 2) and what the exponent has to be beside `exponent`; what has no mantissa
- * (zeros, infinities, NaNs) stands for itself. */
+/* x * 2^exponent as a mantissa in [1, 2) and an exponent. Zeros, infinities and NaNs have no mantissa
+ * and stand for themselves. */
 static kir_value split(tly_build *c, kir_value x, kir_value exponent)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -75,8 +80,8 @@ static kir_value multiply(tly_build *c, kir_value x, kir_value y)
     return mul(c, x, y);
 }
 
-/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk.
- * What is no number stands for itself, whatever its exponent. */
+/* A mantissa that was split is below 2, so the product of all states of a walk, at most 128, stays in
+ * the range of f32. A zero, infinity or NaN stands for itself, whatever its exponent is. */
 static kir_value join_split(tly_build *c, kir_value x, kir_value y)
 {
     kir_value m = mul(c, part(c, x, 0), part(c, y, 0));
@@ -223,8 +228,8 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
     return m;
 }
 
-/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
- * for good; with the sign that it has in the end, which is the mantissa's. */
+/* The plain loop's product, with the sign of `mantissa`, which it has in the end. The loop stops
+ * once the product is infinite or NaN, or zero if no element is infinite. */
 static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
                          kir_value mantissa)
 {
@@ -274,11 +279,11 @@ static kir_value no_bounds(tly_build *c, unsigned lanes)
     return pair(c, one, one);
 }
 
-/* i1: the plain loop, whose elements are neither zero nor NaN, goes beyond the range and stays
- * there, as all that makes it fall leaves it far above the least normal number, and either what
- * makes it grow is more than that brings back, which counts from 2^-64 on, or the whole product
- * is at least twice what is beyond the range. Roundings of so few elements are far less than
- * that. By vectors, as the loop takes an element after the other. */
+/* i1: the plain loop goes beyond the range and stays there. Its elements are neither zero nor NaN.
+ * First, all elements below 1 together leave a product far above the least normal number. Second,
+ * either the elements above 1 together exceed the range even from 2^-64 on, or the whole product is
+ * at least twice the end of the range. The rounding errors of so few elements are far less. This
+ * goes by vectors, where the loop takes one element after the other. */
 static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value state)
 {
     static const tly_reduce_rules bounds = {

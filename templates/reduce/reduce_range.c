@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
- * and not in the loop's (docs/range.md).
+ * Reductions of floats along rows in another order than the plain loop's: partial results may leave
+ * the range where the loop's do not (docs/range.md).
  *
- * A chunk's sum that is not finite is added once more, in multiples of 2^64, where none overflows,
- * and stays beside the others' sum; unless elements are not finite themselves, which then decide
- * alone (reduce_sums.c). A product is a mantissa and an exponent, which nothing leaves; only short
- * chains are plain, and flags tell whether one of them left the range: then each element is taken
- * apart. A product beyond the output's range is the plain loop's own, as that may have fallen to
- * zero before (reduce_products.c). A sum of squares that was infinite, or so small that squares may
- * have lost digits, is added once more of elements times a power of two, if its root is in range
- * (reduce_squares.c).
+ * Sums (reduce_sums.c): a chunk's sum that is not finite is added once more in multiples of 2^64,
+ * where no sum overflows, and is handed on beside the plain sum. If elements are not finite
+ * themselves, these decide alone.
+ *
+ * Products (reduce_products.c): a mantissa and an exponent leave no range. Only short chains are
+ * plain products; if flags say that one of them left the range, each element is split. A product
+ * beyond the output's range is the plain loop's own, which may have fallen to zero before.
+ *
+ * Sums of squares (reduce_squares.c): a sum that is infinite, or so small that squares may have lost
+ * digits, is added once more of scaled elements if its root is in range.
  */
 #include "reduce_float.h"
 
@@ -36,8 +38,8 @@ kir_value tly_reduce_finite(tly_build *c, kir_value v)
     return less(c, size(c, v), infinity);
 }
 
-/* The bits of the least magnitude that is infinite as an element of the output: halfway between its
- * largest number and the one that would come after it. */
+/* The bits of the least magnitude that becomes infinite in the output: halfway between the output's
+ * largest number and the one that would follow it. */
 static int64_t least_infinite(const tly_build *c)
 {
     static const struct {
@@ -54,7 +56,7 @@ static int64_t least_infinite(const tly_build *c)
            << (f->mantissa - kept);
 }
 
-/* i1s: numbers, as elements of the output, too. */
+/* i1s: finite as elements of the output. */
 static kir_value fits(tly_build *c, kir_value y)
 {
     return less(c, size(c, y), integer(c, lanes_of(c, y), least_infinite(c)));
@@ -65,7 +67,7 @@ kir_value tly_reduce_endless(tly_build *c, kir_value y)
     return band(c, tly_not(c, fits(c, y)), oeq(c, y, y));
 }
 
-/* What is in multiples of a unit is rare: a branch costs nothing where there is none. */
+/* Sums in multiples of a unit are rare. Where there are none, the branch costs nothing. */
 static kir_value result_of(tly_reduce *r, const tly_place *at, kir_value state)
 {
     const tly_reduce_ends *ends = r->checks_squares ? &tly_reduce_ends_of_squares
@@ -94,7 +96,7 @@ kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly
     return tly_reduce_result(r, at, state, 0);
 }
 
-/* Flags are asked only where there are some that may be wrong. */
+/* Reads flags only if some sum may be wrong. */
 static kir_value strays(tly_build *c, kir_value state)
 {
     unsigned n = lanes_of(c, state);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a span of a row: several vectors of states side by side, which hide the latency of
- * one; then vectors one by one, and what fills none by a mask or as scalars. Vectors and lanes are
- * joined in a fixed tree. Where elements lie apart, a vector is one of them.
+ * The state of a span of a row. Several vectors of states side by side hide the latency of one; then
+ * vectors go one by one, and the elements that fill no vector by a mask or as scalars. Vectors and
+ * lanes are joined in a fixed tree. Where neighbours along the row are not neighbours in memory, a
+ * vector is one element.
  */
 #include "reduce.h"
 
@@ -32,7 +33,7 @@ static kir_value address(walk *w, kir_value position)
     return ptradd(c, w->base, mul(c, position, tly_step(c, TLY_IN)));
 }
 
-/* Vectors from `position` on. */
+/* Loads vectors from `position` on. */
 static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
 {
     tly_build *c = w->r->c;
@@ -45,7 +46,7 @@ static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
     }
 }
 
-/* The same, each with its own state, or several with one. */
+/* Takes vectors from `position` on, each to its own state, or all to one. */
 static void take(walk *w, kir_value position, unsigned vectors, kir_value *state)
 {
     tly_build *c = w->r->c;
@@ -65,9 +66,9 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
-/* What is fetched ahead. Behind the end of a step is the next one, in vain where an outer dim
- * begins anew, and behind the last of an output the first of another, which lies behind its
- * first where they are packed. */
+/* Where to fetch ahead. Behind the end of a step lies the next step, unless an outer dim begins anew;
+ * then the fetch is in vain. Behind the last step of an output lies the next output's first, where
+ * outputs are packed. */
 static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
@@ -166,7 +167,7 @@ kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
     return less(c, kir_iota(c->b, t), kir_splat(c->b, count, t.lanes));
 }
 
-/* What fills no vector. */
+/* The elements that fill no vector. */
 static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
 {
     tly_build *c = w->r->c;
@@ -218,8 +219,8 @@ static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, unsig
 
 /* ---- one element decides ---- */
 
-/* The best group of vectors so far: its best value in all lanes, address and index of its first
- * element; no group yet: index -1. */
+/* The best group of vectors so far: its best value, in all lanes, and the address and index of its
+ * first element. The index is -1 before the first group. */
 typedef struct best {
     kir_value value, address, index;
 } best;
@@ -245,7 +246,7 @@ static kir_value wins(tly_build *c, kir_value x, kir_value y)
     return cmp(c, c->p->last ? most_equal : less, most ? x : y, most ? y : x);
 }
 
-/* Whole groups, of which only values are looked at; returns the position behind them. */
+/* Compares whole groups by their best values; returns the position behind them. */
 static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned vectors, best *b)
 {
     static const tly_reduce_rules values = { .combine = value_of };
@@ -270,7 +271,7 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     return end;
 }
 
-/* Which element of the best group it is. */
+/* Finds the element that decides in the best group. */
 static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
 {
     tly_build *c = w->r->c;
@@ -282,7 +283,7 @@ static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
 
 /* ---- all of it ---- */
 
-/* Vectors that are no whole ones are loaded as scalars, which have a state of their own. */
+/* The elements that fill no vector are loaded as scalars, which have a state of their own. */
 static int has_scalars(const tly_build *c)
 {
     return c->lanes > 1 && !tly_is_masked(c->p, c->t);

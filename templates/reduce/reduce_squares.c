@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of squares whose root is in range where they are not: of elements far above 1 they overflow,
- * and of small ones squares underflow. Such sums are made once more of elements times a power of
- * two, as far from 1 as the elements are at least; then no square of an element that counts leaves
- * the range, nor does their sum, and the root is that of the scaled sum times the reciprocal.
- * States have the scaled sum beside the plain one, which says of what elements it is; where the
- * plain one is right, that is beside itself.
+ * Sums of squares whose root is in range where they are not: squares of elements far above 1
+ * overflow, and those of small elements underflow. Such a sum is made once more of elements times a
+ * power of two. No square of an element that counts leaves the range then, nor does their sum, and
+ * the root is that of the scaled sum times the reciprocal. A state is the plain sum and the scaled
+ * one; the plain sum says by which power. Where the plain sum is right, the state has it twice.
  *
- * A sum of `least` or more is right as it is: what its squares may have lost is less than its
- * roundings. A smaller one is always made again, as bits must not depend on flags; but one that is
- * 0 only where something underflowed, since zeros come to 0 either way, and an infinite one where
- * something overflowed.
+ * A sum of `least` or more is right: its squares have lost less than its rounding errors. A smaller
+ * sum is always made again, as bits must not depend on flags. But a sum of 0 is made again only if
+ * something underflowed, because elements that are all zero come to 0 both times, and an infinite
+ * sum only if something overflowed.
  */
 #include "reduce_float.h"
 
@@ -74,7 +73,8 @@ kir_value tly_reduce_unit(tly_build *c, kir_value sum)
     return by_size(c, sum, f->down, f->up);
 }
 
-/* As of elements scaled down. Nothing underflows: that would raise a flag. */
+/* The sum of squares as that of elements scaled down. Nothing underflows here, as that would raise
+ * a flag. */
 static kir_value large_of(tly_build *c, kir_value x)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -102,7 +102,8 @@ kir_value tly_reduce_lift_stretched(tly_reduce *r, kir_value x, const tly_place 
     return tly_element(c, at, mul(c, x, by));
 }
 
-/* In the plain loop's order where the span was, and so with its bits where nothing underflowed. */
+/* Makes the sum once more of scaled elements, in the plain loop's order if the span was in it. So
+ * the bits are the loop's where nothing underflowed. */
 static kir_value stretched(tly_reduce *r, const tly_reduce_span *s, kir_value sum)
 {
     tly_reduce_rules rules = tly_reduce_rules_of(r);

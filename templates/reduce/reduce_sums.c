@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums beside what overflowed on the way to them; see reduce_range.c. */
+/* Sums, and beside them what overflowed on the way, in multiples of 2^64 (reduce_range.c). */
 #include "reduce_float.h"
 
 kir_value tly_reduce_small(tly_build *c, kir_value x)
@@ -40,8 +40,8 @@ static kir_value zeros(tly_build *c, unsigned lanes)
     return pair(c, zero, zero);
 }
 
-/* -0 in both: nothing was added yet. What lies beside a sum is never -0 once it was moved there, so
- * +0 says that it cancelled. */
+/* -0 in both parts: nothing was added yet. A second part that something was moved to is never -0;
+ * +0 there says that it cancelled. */
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
 {
     kir_value none = tly_reduce_neutral(c, lanes);
@@ -88,7 +88,7 @@ kir_value tly_reduce_parts(tly_reduce *r, const tly_reduce_span *s, kir_value st
     return parts;
 }
 
-/* Two finite sums that overflow together go to what lies beside them. */
+/* If two finite sums overflow together, both move to the second part. */
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
 {
     unsigned n = lanes_of(c, part(c, x, 0));
@@ -109,7 +109,8 @@ static kir_value is_far(tly_build *c, kir_value parts)
     return band(c, some, tly_reduce_finite(c, sum));
 }
 
-/* +0 beside a sum makes +0 of a -0 that stands for no sum; -0 changes nothing. */
+/* Adding the second part makes +0 of a -0 that stands for no sum, if the second part is +0; -0
+ * changes nothing. */
 static kir_value near_sum(tly_build *c, kir_value parts)
 {
     return add(c, part(c, parts, 0), part(c, parts, 1));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of integers whose mean is taken, exact whatever their length. States as they are added
- * (tly_whole_of) hold up to 2^32 elements; along rows spans of so many become sums of 128 bits, as
- * which chunks hand them on. Outputs side by side of more elements, 16 GiB of memory each and more,
- * are added once more, one by one.
+ * Sums of integers for a mean, exact whatever their length. A state (tly_whole_of) holds up to 2^32
+ * elements. Along rows, spans of so many become sums of 128 bits, which chunks hand on. Outputs side
+ * by side that have more elements, 16 GiB of memory each, are added once more, element by element.
  */
 #include "reduce.h"
 
@@ -30,7 +29,7 @@ static kir_value walk(tly_reduce *r, const tly_reduce_span *s)
     return tly_whole_of(r->c, tly_reduce_walk(r, &rules, s));
 }
 
-/* Chunks are no longer than what a state holds; what is not cut may be. */
+/* A chunk is no longer than a state can hold. An output that is not cut in chunks may be longer. */
 kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
 {
     enum { SOME = 1 << 15, STEPS = 1 << 16 };
