@@ -121,13 +121,15 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
     tly_build *c = &g->c;
     kir_value offset[TLY_TENSOR_COUNT], row = item->index;
     int one_lane = c->p->form == TLY_ROWS && c->p->unit == 1;
-    int has_lanes = g->launch->form == TLY_GPU_LANES && !one_lane;
-    kir_value lanes = has_lanes ? arg(c, KIR_ARG_INNER) : 0;
-    if (has_lanes)
-        row = quotient(g, item->index, lanes);
-    kir_value lane = has_lanes ? rest(g, item->index, lanes, row) : 0;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
-        offset[t] = lane ? scaled(g, lane, TLY_ARG(IN_LANE, t)) : tly_gpu_offset(g, 0);
+        offset[t] = tly_gpu_offset(g, 0);
+    if (g->launch->form == TLY_GPU_LANES && !one_lane) {
+        kir_value lanes = arg(c, KIR_ARG_INNER);
+        row = quotient(g, item->index, lanes);
+        kir_value lane = rest(g, item->index, lanes, row);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+            offset[t] = scaled(g, lane, TLY_ARG(IN_LANE, t));
+    }
     row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), offset);
     tly_gpu_row at;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
