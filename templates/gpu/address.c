@@ -164,6 +164,23 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
     return moved;
 }
 
+static kir_value address_in_extent(tly_build *c, const tly_place *at, int tensor)
+{
+    tly_gpu *g = (tly_gpu *)c; /* its first member */
+    const tly_gpu_extent *e = at->of;
+    kir_value position = at->position ? at->position : u32(g, 0);
+    position = add(c, position, u32(g, at->more_positions));
+    if (e->count)
+        position = umin(c, position, sub(c, e->count, u32(g, 1)));
+    kir_value neighbours = tly_gpu_offset(g, at->more_lanes * c->bytes[tensor]);
+    return ptradd(c, tly_gpu_address(g, e->row, tensor, position), neighbours);
+}
+
+tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position)
+{
+    return (tly_place){ .address = address_in_extent, .of = extent, .position = position };
+}
+
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
 {
     return mul(&g->c, chunk, u32(g, g->plan->chunk));

@@ -50,10 +50,18 @@ static inline unsigned tly_gpu_scans(const tly_gpu *g)
     return g->unit * g->lanes;
 }
 
-/* Elements that an invocation holds of a tile. */
+/* Neighbours that an access takes; such vectors of an invocation; its elements of a tile. */
+static inline unsigned vector_of(const tly_gpu *g)
+{
+    return (unsigned)g->plan->vector;
+}
+static inline unsigned segments_of(const tly_gpu *g)
+{
+    return (unsigned)g->plan->segments;
+}
 static inline unsigned tly_gpu_elements(const tly_gpu *g)
 {
-    return (unsigned)(g->plan->segments * g->plan->vector);
+    return segments_of(g) * vector_of(g);
 }
 
 /* ---- how far products are from 1 (drift.c) ---- */
@@ -82,6 +90,11 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total);
 static inline kir_value u32(tly_gpu *g, int64_t v)
 {
     return constant(&g->c, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
+}
+
+static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal) /* i1 */
+{
+    return equal(&g->c, x, u32(g, literal));
 }
 
 /* ---- truths: i1 ---- */
@@ -140,6 +153,15 @@ kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_va
 /* A position so many after the one that `p` is the address of: its address but for *offset. */
 kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
                        int64_t *offset);
+
+/* Positions of a row, of which `count` exist; 0: all that are asked for do. */
+typedef struct tly_gpu_extent {
+    const tly_gpu_row *row;
+    kir_value count;
+} tly_gpu_extent;
+/* The place of one of them, a u32, and of the neighbours that an item takes. A position that does
+ * not exist has the last one's place. */
+tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position);
 
 /* The state after `count` positions of one scan that begins at `row`, in the plain loop's order
  * (columns.c). */
@@ -270,6 +292,9 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod unit. */
 kir_value tly_team_class(tly_gpu *g, const tly_team *t);
+/* The place of an invocation's i-th element, in a tile of such an extent. */
+tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+                         unsigned i);
 
 /* ---- tiles in memory (tile.c) ---- */
 
@@ -290,7 +315,7 @@ void tly_tile_watch(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* Load, scan, watch. */
 void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
-/* In place, from what the tile shows to what is stored; `numbers`: no NaN is among it. */
+/* In place, from states that a tile shows to what is stored; `numbers`: no NaN is among it. */
 void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);

@@ -48,11 +48,6 @@ typedef struct tly_looker {
     kir_value base;          /* of its group */
 } tly_looker;
 
-static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
-{
-    return equal(&g->c, x, u32(g, literal));
-}
-
 /* A place of the row's k-th record. */
 kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
 /* i1: a published total or class of this mark may be combined with a carry, whoever does it;

@@ -12,9 +12,10 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     const tly_problem *p = g->c.p;
     if (g->launch->form == TLY_GPU_LANES)
         return g->lanes > 1; /* the plan has seen to it */
-    int in = p->tensor[TLY_IN].step == 1 || p->tensor[TLY_IN].step == -1,
-        out = p->tensor[TLY_OUT].step == 1 || p->tensor[TLY_OUT].step == -1;
-    return g->unit == 1 && in && out;
+    int dense = g->unit == 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        dense &= p->tensor[t].step == 1 || p->tensor[t].step == -1;
+    return dense;
 }
 
 static int is_narrow(unsigned bytes)
@@ -39,20 +40,21 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 {
     tly_build *c = &g->c;
-    kir_type t = tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, 1),
-             i32 = KIR_TYPE(KIR_I32, 1);
-    if (!is_narrow(g->c.bytes[TLY_IN]))
-        return kir_load(c->b, t, p, offset, g->c.bytes[TLY_IN]);
-    t.kind = g->c.bytes[TLY_IN] == 2 ? KIR_I16 : KIR_I8;
-    return convert(c, KIR_ZEXT, i32, kir_load(c->b, t, p, offset, g->c.bytes[TLY_IN]));
+    unsigned bytes = c->bytes[TLY_IN];
+    kir_type type = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1);
+    if (is_narrow(bytes))
+        type.kind = bytes == 2 ? KIR_I16 : KIR_I8;
+    kir_value x = kir_load(c->b, type, p, offset, bytes);
+    return is_narrow(bytes) ? convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), x) : x;
 }
 
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 {
-    if (is_narrow(g->c.bytes[TLY_OUT]))
-        stored = convert(&g->c, KIR_TRUNC, KIR_TYPE(g->c.bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I8, 1),
-                         stored);
-    kir_store(g->c.b, p, offset, stored, g->c.bytes[TLY_OUT], 0);
+    tly_build *c = &g->c;
+    unsigned bytes = c->bytes[TLY_OUT];
+    if (is_narrow(bytes))
+        stored = convert(c, KIR_TRUNC, KIR_TYPE(bytes == 2 ? KIR_I16 : KIR_I8, 1), stored);
+    kir_store(c->b, p, offset, stored, bytes, 0);
 }
 
 /* As many of `count` elements as one access takes. */
@@ -61,33 +63,32 @@ static unsigned at_once(unsigned count, unsigned bytes)
     return count * bytes > TLY_GPU_ACCESS_BYTES ? TLY_GPU_ACCESS_BYTES / bytes : count;
 }
 
-/* Elements that share a word, or 1. */
-static unsigned a_word(unsigned bytes)
+/* Elements that share a u32, or 1. */
+static unsigned per_u32(unsigned bytes)
 {
     return is_narrow(bytes) ? 4 / bytes : 1;
 }
 
-/* The i-th of the narrow elements in a word. */
-static kir_value element_of(tly_gpu *g, kir_value word_, unsigned i, unsigned bytes)
+/* The i-th of the narrow elements in a u32. */
+static kir_value element_of(tly_gpu *g, kir_value all, unsigned i, unsigned bytes)
 {
-    tly_build *c = &g->c;
     if (i > 0)
-        word_ = lshr(c, word_, u32(g, 8 * bytes * i));
-    return i + 1 == 4 / bytes ? word_ : band(c, word_, u32(g, (1 << 8 * bytes) - 1));
+        all = lshr(&g->c, all, u32(g, 8 * bytes * i));
+    return i + 1 == 4 / bytes ? all : band(&g->c, all, u32(g, (1 << 8 * bytes) - 1));
 }
 
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
 {
     tly_build *c = &g->c;
-    unsigned bytes = g->c.bytes[TLY_IN], together = a_word(bytes);
-    kir_type t = is_narrow(bytes) ? KIR_TYPE(KIR_I32, count / together)
-                                  : tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, count);
+    unsigned bytes = c->bytes[TLY_IN], together = per_u32(bytes);
+    kir_type type = is_narrow(bytes) ? KIR_TYPE(KIR_I32, count / together)
+                                     : tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, count);
     if (count < together) {
         for (unsigned i = 0; i < count; i++)
             stored[i] = tly_gpu_fetch(g, p, offset + i * bytes);
         return;
     }
-    kir_value v = kir_load(c->b, t, p, offset, count * bytes);
+    kir_value v = kir_load(c->b, type, p, offset, count * bytes);
     for (unsigned i = 0; i < count; i++) {
         kir_value x = kir_extract(c->b, v, i / together);
         stored[i] = is_narrow(bytes) ? element_of(g, x, i % together, bytes) : x;
@@ -106,18 +107,16 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
                      unsigned count)
 {
     tly_build *c = &g->c;
-    unsigned bytes = g->c.bytes[TLY_OUT], together = a_word(bytes), parts = count / together;
-    kir_value v = 0;
+    unsigned bytes = c->bytes[TLY_OUT], together = per_u32(bytes), parts = count / together;
     for (unsigned i = 0; i < count && parts == 0; i++)
         tly_gpu_put(g, p, offset + i * bytes, stored[i]);
     if (parts == 0)
         return;
+    kir_value v = 0;
     for (unsigned i = 0; i < parts; i++) {
         kir_value x = stored[i * together];
-        for (unsigned k = 1; k < together; k++) {
-            kir_value moved = shl(c, stored[i * together + k], u32(g, 8 * bytes * k));
-            x = bor(c, x, moved);
-        }
+        for (unsigned k = 1; k < together; k++)
+            x = bor(c, x, shl(c, stored[i * together + k], u32(g, 8 * bytes * k)));
         v = i == 0 ? kir_splat(c->b, x, parts) : kir_insert(c->b, v, x, i);
     }
     kir_store(c->b, p, offset, v, count * bytes, 0);
@@ -215,16 +214,18 @@ static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)
 {
-    kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
-    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        kir_store(g->c.b, at, states(g) + 4 * k, range[k], 4, 0);
+    tly_build *c = &g->c;
+    kir_value at = tly_range_count(c) > 0 ? range_at(g, record, number) : record;
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        kir_store(c->b, at, states(g) + 4 * k, range[k], 4, 0);
 }
 
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range)
 {
-    kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
-    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), at, states(g) + 4 * k, 4);
+    tly_build *c = &g->c;
+    kir_value at = tly_range_count(c) > 0 ? range_at(g, record, number) : record;
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, states(g) + 4 * k, 4);
 }
 
 static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
@@ -244,19 +245,21 @@ kir_value tly_gpu_start(tly_gpu *g)
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
 {
     tly_build *c = &g->c;
-    kir_branch continues;
-    kir_if(c->b, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
-    kir_value carry = tly_load_state(c, carry_of(g, item, klass), 0, 1, g->c.acc_bytes);
-    kir_else(c->b, &continues, 1, &carry);
-    carry = tly_start(c, g->c.acc);
-    kir_if_end(c->b, &continues, 1, &carry);
-    return continues.result[0];
+    kir_value carry = 0;
+    tly_region continues = { .state = { &carry } };
+    emit_if(c, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
+    carry = tly_load_state(c, carry_of(g, item, klass), 0, 1, c->acc_bytes);
+    emit_else(c, &continues);
+    carry = tly_start(c, c->acc);
+    emit_end(c, &continues);
+    return carry;
 }
 
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry)
 {
-    kir_branch follows;
-    kir_if(g->c.b, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
-    tly_store_state(&g->c, carry_of(g, item, klass), 0, carry, g->c.acc_bytes);
-    kir_if_end(g->c.b, &follows, 0, NULL);
+    tly_build *c = &g->c;
+    tly_region follows = { 0 };
+    emit_if(c, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
+    tly_store_state(c, carry_of(g, item, klass), 0, carry, c->acc_bytes);
+    emit_end(c, &follows);
 }

@@ -12,11 +12,6 @@ static int by_memory(const tly_gpu *g)
     return g->plan->scan == 0;
 }
 
-static unsigned slot_bytes(const tly_gpu *g)
-{
-    return tly_gpu_slot_bytes(g->c.p);
-}
-
 tly_team tly_team_make(tly_gpu *g)
 {
     tly_build *c = &g->c;
@@ -25,7 +20,7 @@ tly_team tly_team_make(tly_gpu *g)
     tly_team t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
     t.groups = (unsigned)p->team / t.width;
     t.used = t.width - t.width % g->unit;
-    t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
+    t.tile = t.groups * t.used * tly_gpu_elements(g);
     kir_value lane = by_memory(g) ? kir_get_id(c->b, KIR_ID_LOCAL) : kir_get_id(c->b, KIR_ID_LANE);
     int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
     t.lane = whole ? lane : band(c, lane, u32(g, t.width - 1));
@@ -41,13 +36,12 @@ tly_team tly_team_make(tly_gpu *g)
         t.number = teams > 1 ? lshr(c, local, u32(g, shift)) : t.number;
         t.group = t.groups > 1 ? subgroup_id : t.group;
     }
-    unsigned vector = (unsigned)p->vector;
-    kir_value before = mul(c, t.group, u32(g, t.used * vector * (unsigned)p->segments));
-    t.base = add(c, before, mul(c, t.lane, u32(g, vector)));
+    kir_value before = mul(c, t.group, u32(g, t.used * tly_gpu_elements(g)));
+    t.base = add(c, before, mul(c, t.lane, u32(g, vector_of(g))));
     if (by_memory(g))
         slots = 2 * t.width;
     if (by_memory(g) || t.groups > 1)
-        t.exchange = kir_shared(c->b, slots * slot_bytes(g));
+        t.exchange = kir_shared(c->b, slots * tly_gpu_slot_bytes(g->c.p));
     return t;
 }
 
@@ -56,9 +50,10 @@ tly_team tly_team_make(tly_gpu *g)
  * before it is written again, as the other's barrier lies between. */
 static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
 {
-    unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
-    kir_value at = mul(&g->c, number, u32(g, bytes));
-    return ptradd(&g->c, t->exchange, add(&g->c, at, u32(g, t->turn * half)));
+    tly_build *c = &g->c;
+    unsigned half = (by_memory(g) ? t->width : t->groups) * tly_gpu_slot_bytes(g->c.p);
+    kir_value at = mul(c, number, u32(g, bytes));
+    return ptradd(c, t->exchange, add(c, at, u32(g, t->turn * half)));
 }
 
 static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
@@ -114,56 +109,49 @@ kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
     return there;
 }
 
-static kir_value equals(tly_gpu *g, kir_value x, unsigned literal)
+/* What the one that speaks (i1) says, for the whole team. */
+static kir_value say(tly_gpu *g, tly_team *t, kir_value v, kir_value speaks)
 {
-    return equal(&g->c, x, u32(g, literal));
+    tly_build *c = &g->c;
+    tly_region one = { 0 };
+    emit_if(c, &one, speaks);
+    put(g, slot(g, t, u32(g, 0)), v);
+    emit_end(c, &one);
+    kir_barrier(c->b);
+    v = get(g, slot(g, t, u32(g, 0)), v);
+    t->turn ^= 1;
+    return v;
 }
 
 kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
 {
     kir_value lane = ult(&g->c, t->lane, u32(g, g->unit));
-    return band(&g->c, lane, equals(g, t->group, 0));
+    return band(&g->c, lane, is(g, t->group, 0));
 }
 
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 {
-    tly_build *c = &g->c;
     if (t->groups == 1)
         return tly_team_from(g, t, v, u32(g, 0));
-    kir_branch leader;
-    kir_if(c->b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
-    put(g, slot(g, t, u32(g, 0)), v);
-    kir_if_end(c->b, &leader, 0, NULL);
-    kir_barrier(c->b);
-    v = get(g, slot(g, t, u32(g, 0)), v);
-    t->turn ^= 1;
-    return v;
+    return say(g, t, v, tly_team_leads(g, t)); /* a team of several groups has one scan */
 }
 
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group)
 {
-    tly_build *c = &g->c;
-    kir_branch speaks;
-    kir_value its = equal(c, t->group, group);
-    kir_if(c->b, &speaks, band(c, its, equals(g, t->lane, 0)));
-    put(g, slot(g, t, u32(g, 0)), v);
-    kir_if_end(c->b, &speaks, 0, NULL);
-    kir_barrier(c->b);
-    v = get(g, slot(g, t, u32(g, 0)), v);
-    t->turn ^= 1;
-    return v;
+    kir_value its = equal(&g->c, t->group, group);
+    return say(g, t, v, band(&g->c, its, is(g, t->lane, 0)));
 }
 
 void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
 {
     tly_build *c = &g->c;
-    kir_branch speaks;
-    kir_if(c->b, &speaks, equals(g, t->lane, 0));
-    kir_store(c->b, slot(g, t, t->group), 0, v, bytes_of(g, v), 0);
-    kir_if_end(c->b, &speaks, 0, NULL);
+    tly_region speaks = { 0 };
+    emit_if(c, &speaks, is(g, t->lane, 0));
+    put(g, slot(g, t, t->group), v);
+    emit_end(c, &speaks);
     kir_barrier(c->b);
     for (unsigned i = 0; i < t->groups; i++)
-        all[i] = kir_load(c->b, type_of(c, v), slot(g, t, u32(g, i)), 0, bytes_of(g, v));
+        all[i] = get(g, slot(g, t, u32(g, i)), v);
     t->turn ^= 1;
 }
 
@@ -181,22 +169,23 @@ static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
     return tly_team_from(g, t, v, band(&g->c, lane, u32(g, t->width - 1)));
 }
 
-static kir_value at_least(tly_gpu *g, kir_value x, unsigned literal)
-{
-    return ule(&g->c, u32(g, literal), x);
-}
-
 static kir_value neutral(tly_gpu *g)
 {
     return tly_neutral(&g->c, g->c.acc);
 }
 
-/* Whether (a word) the lane's sum so far and what goes into it are sound. */
+/* Where there is a lane `by` below, `yes`. */
+static kir_value if_below(tly_gpu *g, const tly_team *t, unsigned by, kir_value yes, kir_value no)
+{
+    return choose(&g->c, ule(&g->c, u32(g, by), t->lane), yes, no);
+}
+
+/* Whether (a u32) the lane's sum so far and what goes into it are sound. */
 static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
 {
     tly_build *c = &g->c;
     kir_value zero = u32(g, 0), other = from_below(g, t, sound, by);
-    other = choose(c, at_least(g, t->lane, by), other, u32(g, 1));
+    other = if_below(g, t, by, other, u32(g, 1));
     return choose(c, tly_gpu_fits_half(g, sum), band(c, sound, other), zero);
 }
 
@@ -204,11 +193,10 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
 {
     tly_build *c = &g->c;
     if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
-        return kir_subgroup_scan(c->b, (kir_op)tly_operator_of(g->c.p)->subgroup_scan, v);
+        return kir_subgroup_scan(c->b, (kir_op)tly_operator_of(c->p)->subgroup_scan, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value other = from_below(g, t, v, by);
-        other = choose(c, at_least(g, t->lane, by), other, neutral(g));
-        v = tly_combine(c, other, v);
+        v = tly_combine(c, if_below(g, t, by, other, neutral(g)), v);
         if (sound != NULL)
             *sound = go_on_sound(g, t, v, *sound, by);
     }
@@ -221,19 +209,19 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
                              kir_value *total)
 {
     tly_build *c = &g->c;
-    kir_branch last;
+    tly_region last = { 0 };
     int64_t apart = (int64_t)t->groups * bytes_of(g, own); /* behind the totals: slots are wide */
     if (*excess)
         own = tly_excess_correct(c, *excess, own);
-    kir_if(c->b, &last, equals(g, t->lane, t->width - 1));
+    emit_if(c, &last, is(g, t->lane, t->width - 1));
     put(g, slot(g, t, t->group), own);
     if (*excess)
         tly_team_put(g, slot(g, t, t->group), apart, *excess);
-    kir_if_end(c->b, &last, 0, NULL);
+    emit_end(c, &last);
     kir_barrier(c->b);
     kir_value before = neutral(g), all = before, far = 0;
     for (unsigned i = 0; i < t->groups; i++) {
-        before = i > 0 ? choose(c, equals(g, t->group, i), all, before) : before;
+        before = i > 0 ? choose(c, is(g, t->group, i), all, before) : before;
         kir_value v = get(g, slot(g, t, u32(g, i)), own);
         all = i > 0 ? tly_combine(c, all, v) : v;
         if (!*excess)
@@ -248,17 +236,30 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     return before;
 }
 
-kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+/* Of two excesses, beside the operations of kernel IR. */
+enum { JOIN = -1 };
+
+static kir_value join(tly_gpu *g, int op, kir_value x, kir_value y)
+{
+    return op == JOIN ? tly_excess_join(&g->c, x, y) : bin(&g->c, (kir_op)op, x, y);
+}
+
+static kir_value fold_lanes(tly_gpu *g, tly_team *t, int op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
         kir_value lane = bxor(&g->c, t->lane, u32(g, by));
-        v = bin(&g->c, op, v, tly_team_from(g, t, v, lane));
+        v = join(g, op, v, tly_team_from(g, t, v, lane));
     }
     /* All lanes have it by now; from one address it is seen to be one value. */
     return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
 }
 
-/* A word that is not 0 where a lane of the lane group has said yes. */
+kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+{
+    return fold_lanes(g, t, (int)op, v);
+}
+
+/* A u32 that is not 0 where a lane of the lane group has said yes. */
 static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
 {
     tly_build *c = &g->c;
@@ -279,14 +280,14 @@ static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
 
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 {
-    return equals(g, some(g, t, negated(g, holds)), 0);
+    return is(g, some(g, t, tly_not(&g->c, holds)), 0);
 }
 
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 {
+    tly_build *c = &g->c;
     kir_value unit = u32(g, g->unit);
-    return g->unit == 1 ? u32(g, 0)
-                        : sub(&g->c, t->lane, mul(&g->c, udiv(&g->c, t->lane, unit), unit));
+    return g->unit == 1 ? u32(g, 0) : sub(c, t->lane, mul(c, udiv(c, t->lane, unit), unit));
 }
 
 /* The last lane of a lane's scan. */
@@ -296,14 +297,12 @@ static kir_value last_of_class(tly_gpu *g, const tly_team *t)
 }
 
 /* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
-static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+static kir_value fold_scan(tly_gpu *g, tly_team *t, int op, kir_value v)
 {
     if (g->unit == 1)
-        return tly_team_fold_lanes(g, t, op, v);
-    for (unsigned by = g->unit; by < t->used; by *= 2) {
-        kir_value all = bin(&g->c, op, from_below(g, t, v, by), v);
-        v = choose(&g->c, at_least(g, t->lane, by), all, v);
-    }
+        return fold_lanes(g, t, op, v);
+    for (unsigned by = g->unit; by < t->used; by *= 2)
+        v = if_below(g, t, by, join(g, op, from_below(g, t, v, by), v), v);
     return tly_team_from(g, t, v, last_of_class(g, t));
 }
 
@@ -311,14 +310,14 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v, unsigned count)
 {
     tly_build *c = &g->c;
+    tly_region first = { 0 };
     if (t->groups == 1)
         return;
-    kir_branch first;
-    kir_if(c->b, &first, equals(g, t->lane, 0));
+    emit_if(c, &first, is(g, t->lane, 0));
     unsigned bytes = bytes_of(g, v[0]), row = bytes * t->groups;
     for (unsigned k = 0; k < count; k++)
         kir_store(c->b, place(g, t, t->group, bytes), k * row, v[k], bytes, 0);
-    kir_if_end(c->b, &first, 0, NULL);
+    emit_end(c, &first);
     kir_barrier(c->b);
     for (unsigned k = 0; k < count; k++)
         for (unsigned i = 0; i < t->groups; i++) {
@@ -332,14 +331,14 @@ static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v
 kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds)
 {
     static const kir_op op = KIR_OR;
-    kir_value votes = some(g, t, negated(g, holds));
+    kir_value votes = some(g, t, tly_not(&g->c, holds));
     fold_groups(g, t, &op, &votes, 1);
-    return equals(g, votes, 0);
+    return is(g, votes, 0);
 }
 
 kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
-    v = fold_scan(g, t, op, v);
+    v = fold_scan(g, t, (int)op, v);
     fold_groups(g, t, &op, &v, 1);
     return v;
 }
@@ -349,49 +348,30 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
     static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
     unsigned count = tly_range_count(&g->c);
     for (unsigned k = 0; k < count; k++)
-        range[k] = fold_scan(g, t, ops[k], range[k]);
+        range[k] = fold_scan(g, t, (int)ops[k], range[k]);
     if (count > 0)
         fold_groups(g, t, ops, range, count);
 }
 
 /* ---- excesses: docs/range.md, "Many factors next to 1" ---- */
 
-/* Of a scan's lanes, for all of them. */
-static kir_value fold_excess(tly_gpu *g, tly_team *t, kir_value v)
-{
-    tly_build *c = &g->c;
-    for (unsigned by = 1; by < t->width && g->unit == 1; by *= 2) {
-        kir_value lane = bxor(c, t->lane, u32(g, by));
-        v = tly_excess_join(c, v, tly_team_from(g, t, v, lane));
-    }
-    if (g->unit == 1) /* as tly_team_fold_lanes */
-        return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
-    for (unsigned by = g->unit; by < t->used; by *= 2) {
-        kir_value all = tly_excess_join(c, from_below(g, t, v, by), v);
-        v = choose(c, at_least(g, t->lane, by), all, v);
-    }
-    return tly_team_from(g, t, v, last_of_class(g, t));
-}
-
 /* Of the lane group's elements, if it is asked for; else 0. */
 static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
 {
     tly_build *c = &g->c;
-    kir_branch more;
-    kir_value v, far = tly_excess_far(c);
+    kir_value v = tly_excess_far(c);
+    tly_region more = { .state = { &v } };
     if (!tile->goes_on || !tly_gpu_may_drift(g, t->used / g->unit * tly_gpu_elements(g)))
         return 0;
     if (tile->more)
-        kir_if(c->b, &more, tile->more);
+        emit_if(c, &more, tile->more);
     tly_excess e = tly_excess_none(c);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         tly_excess_add(c, &e, tile->x[i]);
-    v = fold_excess(g, t, tly_excess_of(c, &e));
-    if (!tile->more)
-        return v;
-    kir_else(c->b, &more, 1, &v);
-    kir_if_end(c->b, &more, 1, &far);
-    return more.result[0];
+    v = fold_scan(g, t, JOIN, tly_excess_of(c, &e));
+    if (tile->more)
+        emit_end(c, &more);
+    return v;
 }
 
 /* Several scans side by side, one element a lane: segments hand each class on from the lanes that
@@ -400,11 +380,11 @@ static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     tly_build *c = &g->c;
     kir_value ends = last_of_class(g, t), carry = neutral(g);
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
+    for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(c, carry, v) : v;
         kir_value before = from_below(g, t, tile->y[s], g->unit);
-        tile->before[s] = choose(c, at_least(g, t->lane, g->unit), before, carry);
+        tile->before[s] = if_below(g, t, g->unit, before, carry);
         carry = tly_team_from(g, t, tile->y[s], ends);
     }
     tile->total = carry;
@@ -414,7 +394,7 @@ static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    unsigned n = (unsigned)g->plan->vector, segments = (unsigned)g->plan->segments;
+    unsigned n = vector_of(g), segments = segments_of(g);
     kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
     if (g->unit > 1) {
         scan_classes(g, t, tile);
@@ -427,7 +407,7 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
         }
         kir_value lanes = tly_team_scan_lanes(g, t, a[s * n + n - 1], NULL);
         kir_value below_it = from_below(g, t, lanes, 1);
-        tile->before[s] = choose(c, at_least(g, t->lane, 1), below_it, neutral(g));
+        tile->before[s] = if_below(g, t, 1, below_it, neutral(g));
         ahead[s] = run;
         kir_value whole = tly_team_from(g, t, lanes, u32(g, t->width - 1));
         run = s > 0 ? tly_combine(c, run, whole) : whole;
@@ -449,6 +429,12 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
 
 unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i)
 {
-    unsigned vector = (unsigned)g->plan->vector;
+    unsigned vector = vector_of(g);
     return i / vector * t->used * vector + i % vector;
+}
+
+tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+                         unsigned i)
+{
+    return tly_place_after(tly_gpu_place(extent, t->base), tly_team_after(g, t, i), 0);
 }

@@ -25,11 +25,6 @@ static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
     return g->plan->wide ? whole : both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
-static unsigned vector_of(const tly_gpu *g)
-{
-    return (unsigned)g->plan->vector;
-}
-
 /* ---- vectors of a row ---- */
 
 /* `first`: the address of the invocation's first position; `after`: positions from there. */
