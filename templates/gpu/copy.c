@@ -13,17 +13,18 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
-    kir_branch exists;
-    kir_if(c->b, &exists, item.valid);
+    tly_region exists = { 0 };
+    emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, u32(g, t.tile));
     kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
     tly_tile_load(g, &t, &at, count, &tile);
-    tly_tile_narrow(g, &tile, 0, tile.x);
+    const tly_gpu_extent extent = { &at, count };
+    tly_tile_narrow(g, &t, &extent, 0, tile.x);
     tly_tile_store(g, &t, &at, count, tile.x);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &exists);
 }
 
 /* A value that words are not likely to come to: what is read must seem to matter. */
@@ -33,29 +34,26 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS], all = u32(g, 0);
-    kir_branch exists, found;
-    kir_loop tiles;
-    unsigned vector = (unsigned)g->plan->vector;
+    tly_region exists = { 0 }, tiles = { .state = { &all } }, found = { 0 };
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
-    kir_if(c->b, &exists, band(c, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    emit_if(c, &exists, band(c, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = add(c, tly_gpu_chunk_begin(g, item.chunk), t.base);
-    kir_for(c->b, &tiles, u32(g, 0), u32(g, g->plan->chunk), u32(g, t.tile), 1, &all);
+    emit_for(c, &tiles, u32(g, 0), u32(g, g->plan->chunk), u32(g, t.tile));
     kir_value first = tly_gpu_address(g, &row, TLY_IN, add(c, begin, tiles.i));
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
         int64_t offset;
         kir_value p = tly_gpu_near(g, &row, TLY_IN, first, tly_team_after(g, &t, i), &offset);
-        tly_gpu_fetch_vector(g, p, offset, x + i, vector);
+        tly_gpu_fetch_vector(g, p, offset, x + i, vector_of(g));
     }
-    all = tiles.carried[0];
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         all = bxor(c, all, x[i]);
-    kir_for_end(c->b, &tiles, &all);
-    kir_if(c->b, &found, equal(c, tiles.result[0], u32(g, UNLIKELY)));
-    tly_gpu_put(g, row.tensor[TLY_OUT].at, 0, tiles.result[0]);
-    kir_if_end(c->b, &found, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &tiles);
+    emit_if(c, &found, is(g, all, UNLIKELY));
+    tly_gpu_put(g, row.tensor[TLY_OUT].at, 0, all);
+    emit_end(c, &found);
+    emit_end(c, &exists);
 }

@@ -301,7 +301,7 @@ tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_exte
 /* `count`: positions from the tile's start that exist, as a word. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* One segment's vector alone, where `when` (i1), for what is rare: little code (tile_vector.c). */
-void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored);
 /* Local results in workgroup memory while the tile waits, if the plan says so, and then in their
  * place the elements of one that is done again (tile_vector.c). */
@@ -316,7 +316,8 @@ void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* Load, scan, watch. */
 void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* In place, from states that a tile shows to what is stored; `numbers`: no NaN is among it. */
-void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
+void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, int numbers,
+                     kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
@@ -333,8 +334,8 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
 /* What the elements show after `carry`, unless they have been stored (rereads), and the carry
  * after the tile, where the local results do not fit; `fits`: those of interleaved scans that do
  * (redo.c). */
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown);
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, const tly_tile *tile,
+                        kir_value carry, kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
 

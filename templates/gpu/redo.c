@@ -13,8 +13,6 @@
  */
 #include "redo.h"
 
-#include <string.h>
-
 /* A lane's place among those that take turns; interleaved scans go side by side. */
 static kir_value place(tly_gpu *g, const tly_redo *r)
 {
@@ -25,8 +23,8 @@ static void number_turns(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     r->per = r->team->used / g->unit;
-    r->all = r->per * segments(g) * r->team->groups;
-    r->begin = mul(c, r->team->group, u32(g, r->per * segments(g)));
+    r->all = r->per * segments_of(g) * r->team->groups;
+    r->begin = mul(c, r->team->group, u32(g, r->per * segments_of(g)));
     r->own = add(c, r->begin, place(g, r));
 }
 
@@ -45,7 +43,7 @@ static void find_first(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     kir_value first = u32(g, r->all - 1), pair[2];
-    for (unsigned s = 0; s < segments(g); s++) {
+    for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value own = add(c, r->own, u32(g, s * r->per));
         kir_value turn = umin(c, first, own);
         first = choose(c, tly_range_good(c, r->tile->ranges[s], r->carry), first, turn);
@@ -73,7 +71,7 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     kir_value before = r->tile->before[0];
-    for (unsigned s = 1; s < segments(g); s++) {
+    for (unsigned s = 1; s < segments_of(g); s++) {
         kir_value its = equal(c, r->own, brought_back(g, r, r->first, s));
         before = choose(c, its, r->tile->before[s], before);
     }
@@ -84,118 +82,99 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
     return tly_team_from(g, r->team, tly_combine(c, r->carry, before), lane);
 }
 
-/* State of the turns: going on (i1), prefix, number of turns done, and each segment's `from`. */
-enum { GOES_ON, PREFIX, TURN, FROM };
-
-static unsigned states(const tly_gpu *g)
-{
-    return FROM + segments(g);
-}
-
 static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
 {
-    kir_value one = constant(&g->c, KIR_TYPE(KIR_I1, 1), 1);
-    return bxor(&g->c, tly_gpu_settled(g, prefix, r->distance), one);
+    return tly_not(&g->c, tly_gpu_settled(g, prefix, r->distance));
 }
 
 /* The prefix through a lane's own elements of a segment. */
 static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
 {
-    for (unsigned v = 0; v < vector(g); v++)
+    for (unsigned v = 0; v < vector_of(g); v++)
         prefix = tly_combine(&g->c, prefix, x[v]);
     return prefix;
 }
 
 /* The lane group's turns in one segment. Scans side by side have their first turns anywhere. */
-static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
+static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
     int together = g->unit > 1;
     const kir_value *x = tly_redo_elements(g, r, s);
-    kir_value low = u32(g, 0), next[4];
+    kir_value low = u32(g, 0), turns = u32(g, r->per);
     if (!together) {
         kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
         skipped = choose(c, less(c, skipped, low), low, skipped);
-        low = umin(c, skipped, u32(g, r->per));
+        low = umin(c, skipped, turns);
     }
-    memcpy(next, state, 3 * sizeof *next);
-    next[3] = state[FROM + s];
-    kir_loop l;
-    kir_for(c->b, &l, low, u32(g, r->per), u32(g, 1), 4, next);
-    if (!together)
-        kir_for_while(c->b, &l);
+    tly_region l = { .state = { &r->goes_on, &r->prefix, &r->stop, &r->from[s] } };
+    (together ? emit_for : emit_for_while)(c, &l, low, turns, u32(g, 1));
     kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
         lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_team_class(g, r->team));
-    kir_value after = tly_team_from(g, r->team, through(g, x, l.carried[PREFIX]), lane);
-    next[3] = choose(c, mine, l.carried[PREFIX], l.carried[3]);
+    kir_value after = tly_team_from(g, r->team, through(g, x, r->prefix), lane);
+    r->from[s] = choose(c, mine, r->prefix, r->from[s]);
     if (together) {
         kir_value due = at_most(c, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
-        next[PREFIX] = choose(c, due, after, l.carried[PREFIX]);
-        next[GOES_ON] = l.carried[GOES_ON];
+        r->prefix = choose(c, due, after, r->prefix);
     } else {
-        next[PREFIX] = after;
-        next[GOES_ON] = goes_on(g, r, after);
+        r->prefix = after;
+        r->goes_on = goes_on(g, r, after);
     }
-    next[TURN] = add(c, l.carried[TURN], u32(g, 1));
+    r->stop = add(c, r->stop, u32(g, 1));
     if (g->plan->scan == 0)
         tly_team_rest(g, r->team);
-    kir_for_end(c->b, &l, next);
-    memcpy(state, l.result, 3 * sizeof *state);
-    state[FROM + s] = l.result[3];
+    emit_end(c, &l);
+}
+
+static void carry_walk(const tly_gpu *g, tly_region *region, tly_redo *r)
+{
+    *region = (tly_region){ .state = { &r->goes_on, &r->prefix, &r->stop } };
+    emit_carry(region, segments_of(g), r->from);
 }
 
 /* Lane group after lane group, each told by the one before through workgroup memory. */
-static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
+static void take_turns_by_groups(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
-    kir_value first = udiv(c, r->first, u32(g, r->per * segments(g)));
-    kir_loop l;
-    kir_branch its;
-    kir_value inside[FROM + TLY_GPU_MOST_SEGMENTS];
-    kir_for(c->b, &l, first, u32(g, r->team->groups), u32(g, 1), states(g), state);
-    kir_for_while(c->b, &l);
-    memcpy(inside, l.carried, states(g) * sizeof *inside);
-    kir_if(c->b, &its, equal(c, r->team->group, l.i));
+    kir_value first = udiv(c, r->first, u32(g, r->per * segments_of(g)));
+    tly_region l, its;
+    carry_walk(g, &l, r);
+    carry_walk(g, &its, r);
+    emit_for_while(c, &l, first, u32(g, r->team->groups), u32(g, 1));
+    emit_if(c, &its, equal(c, r->team->group, l.i));
     kir_value begins = equal(c, l.i, first);
     kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
-    inside[PREFIX] = choose(c, begins, begun, inside[PREFIX]);
-    for (unsigned s = 0; s < segments(g); s++)
-        take_turns(g, r, s, inside);
-    kir_else(c->b, &its, states(g), inside);
-    kir_if_end(c->b, &its, states(g), l.carried);
-    memcpy(inside, its.result, states(g) * sizeof *inside);
-    inside[PREFIX] = tly_team_from_group(g, r->team, inside[PREFIX], l.i);
-    inside[TURN] = tly_team_from_group(g, r->team, inside[TURN], l.i);
-    inside[GOES_ON] = goes_on(g, r, inside[PREFIX]);
+    r->prefix = choose(c, begins, begun, r->prefix);
+    for (unsigned s = 0; s < segments_of(g); s++)
+        take_turns(g, r, s);
+    emit_end(c, &its);
+    r->prefix = tly_team_from_group(g, r->team, r->prefix, l.i);
+    r->stop = tly_team_from_group(g, r->team, r->stop, l.i);
+    r->goes_on = goes_on(g, r, r->prefix);
     tly_team_rest(g, r->team);
-    kir_for_end(c->b, &l, inside);
-    memcpy(state, l.result, states(g) * sizeof *state);
+    emit_end(c, &l);
 }
 
 static void walk(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
-    kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
-    state[GOES_ON] = goes_on(g, r, r->carry);
-    state[PREFIX] = r->carry;
-    state[TURN] = r->first;
-    for (unsigned s = 0; s < segments(g); s++)
-        state[FROM + s] = r->carry;
+    r->goes_on = goes_on(g, r, r->carry);
+    r->prefix = r->carry;
+    r->stop = r->first;
+    for (unsigned s = 0; s < segments_of(g); s++)
+        r->from[s] = r->carry;
     if (r->team->groups > 1) {
         tly_team_rest(g, r->team);
-        take_turns_by_groups(g, r, state);
+        take_turns_by_groups(g, r);
     } else {
         kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
-        state[PREFIX] = choose(c, r->settled, r->carry, begun);
+        r->prefix = choose(c, r->settled, r->carry, begun);
         if (g->plan->scan == 0)
             tly_team_rest(g, r->team);
-        for (unsigned s = 0; s < segments(g); s++)
-            take_turns(g, r, s, state);
+        for (unsigned s = 0; s < segments_of(g); s++)
+            take_turns(g, r, s);
     }
-    memcpy(r->from, state + FROM, segments(g) * sizeof *state);
-    r->prefix = state[PREFIX];
-    r->stop = state[TURN];
     if (g->unit > 1) { /* all of a scan's turns or none */
         r->prefix = choose(c, r->settled, r->carry, r->prefix);
         r->stop = choose(c, r->settled, u32(g, 0), u32(g, r->all));
@@ -209,11 +188,11 @@ static void begin_again(tly_gpu *g, tly_redo *r)
 {
     tly_tile *tile = r->tile;
     if (!tile->staged)
-        tly_tile_load(g, r->team, r->at, r->count, tile);
-    for (unsigned s = 0; s < segments(g) && tile->staged; s++)
+        tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
+    for (unsigned s = 0; s < segments_of(g) && tile->staged; s++)
         tly_redo_elements(g, r, s);
-    for (unsigned s = 0; s < segments(g) && tile->parked && !tile->staged; s++)
-        tly_tile_park_vector(g, tile, s, tile->x + (size_t)s * vector(g));
+    for (unsigned s = 0; s < segments_of(g) && tile->parked && !tile->staged; s++)
+        tly_tile_park_vector(g, tile, s, tile->x + (size_t)s * vector_of(g));
     r->distance = distance_of(g, tile);
     tly_team_scan(g, r->team, tile);
     tly_tile_watch(g, tile);
@@ -222,17 +201,15 @@ static void begin_again(tly_gpu *g, tly_redo *r)
     r->begun = prefix_before(g, r);
     tly_redo_store_early(g, r);
     if (!tile->parked)
-        tly_tile_load(g, r->team, r->at, r->count, tile);
+        tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
 }
 
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, const tly_tile *tile,
+                        kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
     tly_tile rest = { .publish = NULL }, again = *tile;
-    tly_redo r = {
-        .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits
-    };
+    tly_redo r = { .team = t, .extent = extent, .tile = &again, .carry = carry, .fits = fits };
     int keeps = !tile->silent && !tile->rereads;
     if (tile->rereads) {
         begin_again(g, &r);

@@ -8,31 +8,21 @@
 
 typedef struct tly_redo {
     tly_team *team;
-    const tly_gpu_row *at; /* of the tile's first position */
-    kir_value count;       /* positions from there that exist */
-    tly_tile *tile;        /* elements and local results */
+    const tly_gpu_extent *extent; /* of the tile */
+    tly_tile *tile;               /* elements and local results */
     kir_value carry;
     kir_value distance;
     kir_value fits, settled; /* i1, of the scan: by its own extremes; from the start */
     unsigned per, all;       /* turns of a lane group in a segment; of the tile */
     kir_value begin, own;    /* in the first segment the lane group's first turn, this lane's */
     kir_value first;         /* the first turn that does not take the local results */
-    kir_value stop;          /* the first from which on classes do */
-    kir_value prefix;        /* before it */
-    kir_value
-        begun; /* of one that rereads, the prefix before `first`, in the lane group that has that */
-    kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
+    kir_value begun; /* of one that rereads, the prefix before it, in the lane group that has it */
+    /* As far as the walk through turns has come, and at last: */
+    kir_value goes_on; /* i1: turns are left, and the prefix is not settled */
+    kir_value stop;    /* the first turn that has not been taken; from there on classes decide */
+    kir_value prefix;  /* before it */
+    kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns */
 } tly_redo;
-
-static inline unsigned segments(const tly_gpu *g)
-{
-    return (unsigned)g->plan->segments;
-}
-
-static inline unsigned vector(const tly_gpu *g)
-{
-    return (unsigned)g->plan->vector;
-}
 
 /* A turn less those by which a segment's are behind the first one's: so a segment needs no turns
  * of its own in registers. May be below 0. */

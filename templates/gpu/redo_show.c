@@ -4,7 +4,7 @@
 
 const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
 {
-    kir_value *x = r->tile->x + (size_t)s * vector(g);
+    kir_value *x = r->tile->x + (size_t)s * vector_of(g);
     if (r->tile->parked)
         tly_tile_unpark_vector(g, r->tile, s, x);
     return x;
@@ -13,9 +13,9 @@ const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
 /* What a tile shows at its invocation's i-th element. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
 {
-    return !g->c.p->exclusive   ? tile->y[i]
-           : i % vector(g) == 0 ? tile->before[i / vector(g)]
-                                : tile->y[i - 1];
+    return !g->c.p->exclusive      ? tile->y[i]
+           : i % vector_of(g) == 0 ? tile->before[i / vector_of(g)]
+                                   : tile->y[i - 1];
 }
 
 /* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
@@ -41,7 +41,7 @@ static void show_turns(tly_gpu *g, const tly_redo *r, unsigned s, kir_value *sho
 {
     tly_build *c = &g->c;
     kir_value prefix = r->from[s];
-    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
+    for (unsigned i = s * vector_of(g); i < (s + 1) * vector_of(g); i++) {
         kir_value next = tly_combine(c, prefix, r->tile->x[i]);
         kir_value walked = c->p->exclusive ? prefix : next;
         kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
@@ -54,7 +54,7 @@ static void show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, unsig
                       kir_value *shown)
 {
     tly_build *c = &g->c;
-    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
+    for (unsigned i = s * vector_of(g); i < (s + 1) * vector_of(g); i++) {
         kir_value late = shows_class(g, r, s);
         kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
         shown[i] = choose(c, late, class, shown[i]);
@@ -63,13 +63,13 @@ static void show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, unsig
 
 void tly_redo_show_turns(tly_gpu *g, const tly_redo *r, kir_value *shown)
 {
-    for (unsigned s = 0; s < segments(g); s++)
+    for (unsigned s = 0; s < segments_of(g); s++)
         show_turns(g, r, s, shown);
 }
 
 void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir_value *shown)
 {
-    for (unsigned s = 0; s < segments(g); s++)
+    for (unsigned s = 0; s < segments_of(g); s++)
         show_late(g, r, rest, s, shown);
 }
 
@@ -77,38 +77,43 @@ void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir
 
 static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir_value *shown)
 {
-    for (unsigned v = 0; v < vector(g); v++)
-        shown[v] = tly_gpu_narrow(g, tly_project(&g->c, shown[v]));
+    tly_build *c = &g->c;
+    tly_region stores = { 0 };
+    for (unsigned v = 0; v < vector_of(g); v++) {
+        const tly_place here = tly_team_place(g, r->team, r->extent, s * vector_of(g) + v);
+        shown[v] = tly_gpu_narrow(g, tly_show(c, &here, shown[v]));
+    }
     if (!r->tile->staged) {
-        tly_tile_store_vector(g, r->team, r->at, r->count, s, when, shown);
+        tly_tile_store_vector(g, r->team, r->extent, s, when, shown);
         return;
     }
-    kir_branch stores;
-    kir_if(g->c.b, &stores, when);
+    emit_if(c, &stores, when);
     tly_tile_park_vector(g, r->tile, s, shown);
-    kir_if_end(g->c.b, &stores, 0, NULL);
+    emit_end(c, &stores);
 }
 
 /* Local results of parked elements, as the team's scan has them: so they need not be held until
  * here. */
 static void scan_parked(tly_gpu *g, const tly_redo *r, unsigned s)
 {
+    tly_build *c = &g->c;
     const kir_value *x = tly_redo_elements(g, r, s);
-    kir_value sum = x[0], *y = r->tile->y + (size_t)s * vector(g);
-    for (unsigned v = 0; v < vector(g); v++) {
-        sum = v > 0 ? tly_combine(&g->c, sum, x[v]) : sum;
-        y[v] = tly_combine(&g->c, r->tile->before[s], sum);
+    kir_value sum = x[0], *y = r->tile->y + (size_t)s * vector_of(g);
+    for (unsigned v = 0; v < vector_of(g); v++) {
+        sum = v > 0 ? tly_combine(c, sum, x[v]) : sum;
+        y[v] = tly_combine(c, r->tile->before[s], sum);
     }
 }
 
 void tly_redo_store_early(tly_gpu *g, const tly_redo *r)
 {
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
-    for (unsigned s = 0; s < segments(g); s++) {
+    for (unsigned s = 0; s < segments_of(g); s++) {
         if (r->tile->parked)
             scan_parked(g, r, s);
-        for (unsigned v = 0; v < vector(g); v++)
-            shown[v] = tly_combine(&g->c, r->carry, tly_tile_shown(g, r->tile, s * vector(g) + v));
+        for (unsigned v = 0; v < vector_of(g); v++)
+            shown[v] = tly_combine(&g->c, r->carry,
+                                   tly_tile_shown(g, r->tile, s * vector_of(g) + v));
         store(g, r, s, is_early(g, r, s), shown);
     }
 }
@@ -117,10 +122,10 @@ void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
 {
     tly_build *c = &g->c;
     kir_value shown[TLY_GPU_MOST_ELEMENTS], turns = sub(c, r->stop, r->first);
-    for (unsigned s = 0; s < segments(g); s++) {
+    for (unsigned s = 0; s < segments_of(g); s++) {
         const kir_value *x = tly_redo_elements(g, r, s);
         kir_value prefix = r->from[s], turn = add(c, sub(c, r->own, r->first), u32(g, s * r->per));
-        for (unsigned v = 0; v < vector(g); v++) {
+        for (unsigned v = 0; v < vector_of(g); v++) {
             kir_value next = tly_combine(c, prefix, x[v]);
             shown[v] = c->p->exclusive ? prefix : next;
             prefix = next;
@@ -132,9 +137,9 @@ void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
 void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
 {
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
-    for (unsigned s = 0; s < segments(g); s++) {
-        for (unsigned v = 0; v < vector(g); v++)
-            shown[v] = tly_combine(&g->c, r->prefix, tly_tile_shown(g, rest, s * vector(g) + v));
+    for (unsigned s = 0; s < segments_of(g); s++) {
+        for (unsigned v = 0; v < vector_of(g); v++)
+            shown[v] = tly_combine(&g->c, r->prefix, tly_tile_shown(g, rest, s * vector_of(g) + v));
         store(g, r, s, shows_class(g, r, s), shown);
     }
 }
@@ -143,12 +148,13 @@ void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
 
 void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
 {
-    kir_value none = tly_neutral(&g->c, g->c.acc);
-    for (unsigned s = 0; s < segments(g); s++) {
+    tly_build *c = &g->c;
+    kir_value none = tly_neutral(c, c->acc);
+    for (unsigned s = 0; s < segments_of(g); s++) {
         const kir_value *x = tly_redo_elements(g, r, s);
-        for (unsigned v = 0; v < vector(g); v++) {
+        for (unsigned v = 0; v < vector_of(g); v++) {
             kir_value class = tly_gpu_class(g, x[v]);
-            rest->x[s * vector(g) + v] = choose(&g->c, is_late(g, r, s), class, none);
+            rest->x[s * vector_of(g) + v] = choose(c, is_late(g, r, s), class, none);
         }
     }
     tly_team_scan(g, r->team, rest);

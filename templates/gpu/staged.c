@@ -40,8 +40,10 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
 static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value first = tly_gpu_address(g, &s->row, TLY_IN, s->member),
-              last = sub(c, s->count, u32(g, 1));
+    const tly_gpu_extent extent = { &s->row, s->count };
+    const tly_place own = tly_gpu_place(&extent, s->member);
+    kir_value first = tly_gpu_address(g, &s->row, TLY_IN, s->member);
+    kir_value last = sub(c, s->count, u32(g, 1));
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset = 0;
         kir_value p;
@@ -52,7 +54,8 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
         x[i] = tly_gpu_fetch(g, p, offset);
     }
     for (unsigned i = 0; i < s->rounds; i++) {
-        x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
+        const tly_place here = tly_place_after(own, (int64_t)i * s->members, 0);
+        x[i] = tly_element(c, &here, tly_gpu_widen(g, x[i]));
         if (is_open(s, i)) {
             kir_value exists = less(c, position_in(g, s, i), s->count);
             x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
@@ -74,23 +77,23 @@ static void put(tly_gpu *g, const stage *s)
                         ? KIR_TYPE(KIR_I32, 1)
                         : tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, 1);
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
-    kir_branch exists;
+    tly_region exists = { 0 };
     kir_barrier(c->b);
-    kir_if(c->b, &exists, s->exists);
+    emit_if(c, &exists, s->exists);
     for (unsigned i = 0; i < s->rounds; i++)
         stored[i] = kir_load(c->b, type, s->beside, beside(s, i), kir_kind_bits(type.kind) / 8);
     kir_value first = tly_gpu_address(g, &s->row, TLY_OUT, s->member);
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset;
-        kir_branch is;
+        tly_region open = { 0 };
         kir_value p = tly_gpu_near(g, &s->row, TLY_OUT, first, i * s->members, &offset);
         if (is_open(s, i))
-            kir_if(c->b, &is, less(c, position_in(g, s, i), s->count));
+            emit_if(c, &open, less(c, position_in(g, s, i), s->count));
         tly_gpu_put(g, p, offset, stored[i]);
         if (is_open(s, i))
-            kir_if_end(c->b, &is, 0, NULL);
+            emit_end(c, &open);
     }
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &exists);
 }
 
 /* All invocations meet at the barriers: a team without a row of its own scans the last one

@@ -22,7 +22,7 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
     kir_value whole = at_most(&g->c, u32(g, t->tile), count);
-    return g->plan->wide ? whole : both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    return g->plan->wide ? whole : band(&g->c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
 /* ---- vectors of a row ---- */
@@ -78,20 +78,19 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     tly_build *c = &g->c;
     unsigned vector = vector_of(g);
     kir_value end[TLY_GPU_MOST_ELEMENTS], last = sub(c, count, u32(g, 1));
-    kir_branch straddle;
-    kir_if(c->b, &straddle, straddles(g, t, count, whole));
+    tly_region straddle = { 0 };
+    memcpy(end, stored, vector * sizeof *end);
+    emit_carry(&straddle, vector - 1, end);
+    emit_if(c, &straddle, straddles(g, t, count, whole));
     for (unsigned k = 0; k + 1 < vector; k++) {
         kir_value there = umin(c, add(c, whole, u32(g, k)), last);
         end[k] = tly_gpu_fetch(g, tly_gpu_address(g, at, TLY_IN, there), 0);
     }
-    kir_else(c->b, &straddle, vector - 1, end);
-    for (unsigned k = 0; k + 1 < vector; k++)
-        end[k] = stored[k];
-    kir_if_end(c->b, &straddle, vector - 1, end);
+    emit_end(c, &straddle);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         kir_value its = is_at(g, t, i, whole);
         for (unsigned k = 0; k + 1 < vector; k++)
-            stored[i + k] = choose(c, its, straddle.result[k], stored[i + k]);
+            stored[i + k] = choose(c, its, end[k], stored[i + k]);
     }
 }
 
@@ -136,48 +135,47 @@ static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_val
                          int is_full, kir_value *stored)
 {
     tly_build *c = &g->c;
-    unsigned elements = tly_gpu_elements(g);
-    kir_branch either;
-    if (!g->plan->wide) {
-        fetch_vectors(g, t, at, count, is_full, 1, stored);
-        return;
-    }
-    kir_if(c->b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    tly_region aligned = { 0 };
+    emit_carry(&aligned, tly_gpu_elements(g), stored);
+    if (g->plan->wide)
+        emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     fetch_vectors(g, t, at, count, is_full, 1, stored);
-    kir_else(c->b, &either, elements, stored);
-    fetch_vectors(g, t, at, count, is_full, 0, stored);
-    kir_if_end(c->b, &either, elements, stored);
-    memcpy(stored, either.result, elements * sizeof *stored);
+    if (g->plan->wide) {
+        emit_else(c, &aligned);
+        fetch_vectors(g, t, at, count, is_full, 0, stored);
+        emit_end(c, &aligned);
+    }
 }
 
 static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           kir_value *stored)
 {
     tly_build *c = &g->c;
-    unsigned elements = tly_gpu_elements(g);
+    tly_region vectors = { 0 };
+    emit_carry(&vectors, tly_gpu_elements(g), stored);
     kir_value has_one = at_most(c, u32(g, vector_of(g)), count);
-    kir_branch vectors;
-    kir_if(c->b, &vectors,
-           g->plan->wide ? has_one : both(g, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    emit_if(c, &vectors,
+            g->plan->wide ? has_one : band(c, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     fetch_either(g, t, at, count, 0, stored);
-    kir_else(c->b, &vectors, elements, stored);
+    emit_else(c, &vectors);
     fetch_each(g, t, at, count, stored);
-    kir_if_end(c->b, &vectors, elements, stored);
-    memcpy(stored, vectors.result, elements * sizeof *stored);
+    emit_end(c, &vectors);
 }
 
 /* From elements as they are stored to states. */
-static void lift(tly_gpu *g, kir_value *x)
+static void lift(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, kir_value *x)
 {
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        x[i] = tly_lift(&g->c, tly_gpu_widen(g, x[i]));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        const tly_place here = tly_team_place(g, t, extent, i);
+        x[i] = tly_element(&g->c, &here, tly_gpu_widen(g, x[i]));
+    }
 }
 
-static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x)
+static void lift_existing(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value left = sub(c, reach(g, t, count), t->base);
-    lift(g, x);
+    kir_value left = sub(c, reach(g, t, extent->count), t->base);
+    lift(g, t, extent, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, u32(g, tly_team_after(g, t, i)), left);
         x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
@@ -186,21 +184,22 @@ static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x
 
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
-    unsigned elements = tly_gpu_elements(g);
-    kir_branch whole;
+    tly_build *c = &g->c;
+    const tly_gpu_extent extent = { at, count };
+    tly_region whole = { 0 };
     if (!tly_gpu_has_vectors(g)) {
         fetch_each(g, t, at, count, tile->x);
-        lift_existing(g, t, count, tile->x);
+        lift_existing(g, t, &extent, tile->x);
         return;
     }
-    kir_if(g->c.b, &whole, full(g, t, count));
+    emit_carry(&whole, tly_gpu_elements(g), tile->x);
+    emit_if(c, &whole, full(g, t, count));
     fetch_either(g, t, at, count, 1, tile->x);
-    lift(g, tile->x);
-    kir_else(g->c.b, &whole, elements, tile->x);
+    lift(g, t, &extent, tile->x);
+    emit_else(c, &whole);
     fetch_partial(g, t, at, count, tile->x);
-    lift_existing(g, t, count, tile->x);
-    kir_if_end(g->c.b, &whole, elements, tile->x);
-    memcpy(tile->x, whole.result, elements * sizeof *tile->x);
+    lift_existing(g, t, &extent, tile->x);
+    emit_end(c, &whole);
 }
 
 /* ---- to memory ---- */
@@ -219,10 +218,10 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
 {
     tly_build *c = &g->c;
     for (unsigned k = 0; k < vector_of(g); k++) {
-        kir_branch exists;
-        kir_if(c->b, &exists, less(c, u32(g, after + k), left));
+        tly_region exists = { 0 };
+        emit_if(c, &exists, less(c, u32(g, after + k), left));
         put_one(g, at, first, after + k, stored[k]);
-        kir_if_end(c->b, &exists, 0, NULL);
+        emit_end(c, &exists);
     }
 }
 
@@ -232,16 +231,16 @@ static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_
                       unsigned i, unsigned vectors, const kir_value *stored)
 {
     unsigned vector = vector_of(g), end = i + vectors * vector;
-    kir_branch either;
+    tly_region aligned = { 0 };
     if (g->plan->wide)
-        kir_if(g->c.b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+        emit_if(&g->c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     for (unsigned v = i; v < end; v += vector)
         put_vector(g, at, first, tly_team_after(g, t, v), stored + v);
     if (g->plan->wide) {
-        kir_else(g->c.b, &either, 0, NULL);
+        emit_else(&g->c, &aligned);
         for (unsigned k = i; k < end; k++)
             put_one(g, at, first, tly_team_after(g, t, k), stored[k]);
-        kir_if_end(g->c.b, &either, 0, NULL);
+        emit_end(&g->c, &aligned);
     }
 }
 
@@ -252,18 +251,18 @@ static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, ki
     const int vectors = tly_gpu_has_vectors(g);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
         unsigned after = tly_team_after(g, t, i);
-        kir_branch whole;
+        tly_region whole = { 0 };
         if (vectors) {
             kir_value exists = at_most(c, u32(g, after + vector_of(g)), left);
             if (!g->plan->wide)
                 exists = band(c, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
-            kir_if(c->b, &whole, exists);
+            emit_if(c, &whole, exists);
             put_whole(g, t, at, first, i, 1, stored);
-            kir_else(c->b, &whole, 0, NULL);
+            emit_else(c, &whole);
         }
         put_each(g, at, first, left, after, stored + i);
         if (vectors)
-            kir_if_end(c->b, &whole, 0, NULL);
+            emit_end(c, &whole);
     }
 }
 
@@ -273,14 +272,13 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     tly_build *c = &g->c;
     kir_value first = tly_gpu_address(g, at, TLY_OUT, t->base);
     kir_value left = sub(c, reach(g, t, count), t->base);
-    kir_branch whole;
-    if (!tly_gpu_has_vectors(g)) {
-        put_partial(g, t, at, first, left, stored);
-        return;
+    tly_region whole = { 0 };
+    if (tly_gpu_has_vectors(g)) {
+        emit_if(c, &whole, full(g, t, count));
+        put_whole(g, t, at, first, 0, segments_of(g), stored);
+        emit_else(c, &whole);
     }
-    kir_if(c->b, &whole, full(g, t, count));
-    put_whole(g, t, at, first, 0, (unsigned)g->plan->segments, stored);
-    kir_else(c->b, &whole, 0, NULL);
     put_partial(g, t, at, first, left, stored);
-    kir_if_end(c->b, &whole, 0, NULL);
+    if (tly_gpu_has_vectors(g))
+        emit_end(c, &whole);
 }

@@ -6,53 +6,54 @@
  */
 #include "gpu.h"
 
-static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                       unsigned after, const kir_value *stored)
+static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, unsigned after,
+                       const kir_value *stored)
 {
     tly_build *c = &g->c;
-    for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
+    for (unsigned k = 0; k < vector_of(g); k++) {
         kir_value position = add(c, t->base, u32(g, after + k));
-        kir_branch exists;
-        kir_if(c->b, &exists, less(c, position, count));
-        tly_gpu_put(g, tly_gpu_address(g, at, TLY_OUT, position), 0, stored[k]);
-        kir_if_end(c->b, &exists, 0, NULL);
+        tly_region exists = { 0 };
+        emit_if(c, &exists, less(c, position, extent->count));
+        tly_gpu_put(g, tly_gpu_address(g, extent->row, TLY_OUT, position), 0, stored[k]);
+        emit_end(c, &exists);
     }
 }
 
-void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored)
 {
     tly_build *c = &g->c;
-    unsigned n = (unsigned)g->plan->vector, after = tly_team_after(g, t, segment * n);
-    kir_branch stores, whole;
-    kir_if(c->b, &stores, when);
+    const tly_gpu_row *row = extent->row;
+    unsigned n = vector_of(g), after = tly_team_after(g, t, segment * n);
+    tly_region stores = { 0 }, whole = { 0 };
+    emit_if(c, &stores, when);
     if (tly_gpu_has_vectors(g)) {
         int64_t offset;
-        kir_value full = at_most(c, u32(g, t->tile), count);
-        kir_if(c->b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
-        kir_value p = tly_gpu_near(g, at, TLY_OUT, tly_gpu_address(g, at, TLY_OUT, t->base), after,
-                                   &offset);
-        tly_gpu_put_along(g, p, offset, at->tensor[TLY_OUT].known, stored, n);
-        kir_else(c->b, &whole, 0, NULL);
+        kir_value full = at_most(c, u32(g, t->tile), extent->count);
+        emit_if(c, &whole, band(c, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+        kir_value first = tly_gpu_address(g, row, TLY_OUT, t->base);
+        kir_value p = tly_gpu_near(g, row, TLY_OUT, first, after, &offset);
+        tly_gpu_put_along(g, p, offset, row->tensor[TLY_OUT].known, stored, n);
+        emit_else(c, &whole);
     }
-    store_each(g, t, at, count, after, stored);
+    store_each(g, t, extent, after, stored);
     if (tly_gpu_has_vectors(g))
-        kir_if_end(c->b, &whole, 0, NULL);
-    kir_if_end(c->b, &stores, 0, NULL);
+        emit_end(c, &whole);
+    emit_end(c, &stores);
 }
 
 /* ---- in workgroup memory ---- */
 
 void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
 {
-    unsigned n = (unsigned)g->plan->vector;
+    unsigned n = vector_of(g);
     for (unsigned k = 0; k < n; k++)
         tly_team_put(g, tile->parked, (segment * n + k) * tile->apart, v[k]);
 }
 
 void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
 {
-    unsigned n = (unsigned)g->plan->vector;
+    unsigned n = vector_of(g);
     kir_value like = tly_neutral(&g->c, g->c.acc);
     for (unsigned k = 0; k < n; k++)
         v[k] = tly_team_get(g, tile->parked, (segment * n + k) * tile->apart, like);
@@ -62,18 +63,18 @@ void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, 
 void tly_tile_park(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    if (!tly_gpu_parks(g->c.p, g->plan))
+    if (!tly_gpu_parks(c->p, g->plan))
         return;
-    kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, g->c.acc_bytes));
-    kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
+    kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, c->acc_bytes));
+    kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(c->p, g->plan));
     tile->parked = ptradd(c, all, own);
-    tile->apart = (int64_t)g->plan->workgroup * g->c.acc_bytes;
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
-        tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+    tile->apart = (int64_t)g->plan->workgroup * c->acc_bytes;
+    for (unsigned s = 0; s < segments_of(g); s++)
+        tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
 }
 
 void tly_tile_unpark(tly_gpu *g, tly_tile *tile)
 {
-    for (unsigned s = 0; tile->parked && s < (unsigned)g->plan->segments; s++)
-        tly_tile_unpark_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+    for (unsigned s = 0; tile->parked && s < segments_of(g); s++)
+        tly_tile_unpark_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
 }
