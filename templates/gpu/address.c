@@ -17,8 +17,9 @@ kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
 
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag)
 {
-    kir_value bits = band(&g->c, arg(&g->c, KIR_ARG_FLAGS), u32(g, flag));
-    return differ(&g->c, bits, u32(g, 0));
+    tly_build *c = &g->c;
+    kir_value bits = band(c, arg(c, KIR_ARG_FLAGS), u32(g, flag));
+    return differ(c, bits, u32(g, 0));
 }
 
 kir_value tly_gpu_group(tly_gpu *g)
@@ -42,7 +43,8 @@ static kir_value quotient(tly_gpu *g, kir_value x, kir_value y)
 
 static kir_value rest(tly_gpu *g, kir_value x, kir_value y, kir_value x_by_y)
 {
-    return sub(&g->c, x, mul(&g->c, x_by_y, y));
+    tly_build *c = &g->c;
+    return sub(c, x, mul(c, x_by_y, y));
 }
 
 tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
@@ -62,13 +64,14 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
 /* x times a stride. */
 static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
 {
-    return mul(&g->c, tly_gpu_widened(g, x), kir_get_as(g->c.b, stride, g->index.kind));
+    tly_build *c = &g->c;
+    return mul(c, tly_gpu_widened(g, x), kir_get_as(c->b, stride, g->index.kind));
 }
 
 static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim)
 {
-    return mul(&g->c, tly_gpu_widened(g, x),
-               kir_get_dim(g->c.b, strides, (unsigned)dim, g->index.kind));
+    tly_build *c = &g->c;
+    return mul(c, tly_gpu_widened(g, x), kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
 }
 
 /* Adds the bytes to index `x` of an outer dim. */
@@ -108,11 +111,12 @@ static void row_offsets(tly_gpu *g, kir_value row, kir_value *offset)
 /* Bytes from one position to the next: a literal where the problem has one. */
 static kir_value axis_step(tly_gpu *g, int tensor, int64_t *known)
 {
-    int literal = g->c.p->tensor[tensor].step;
+    tly_build *c = &g->c;
+    int literal = c->p->tensor[tensor].step;
     *known = 0;
     if (g->launch->form != TLY_GPU_ROWS || literal == TLY_ANY_STEP)
-        return kir_get_as(g->c.b, TLY_ARG(IN_AXIS, tensor), g->index.kind);
-    *known = (int64_t)literal * g->c.bytes[tensor];
+        return kir_get_as(c->b, TLY_ARG(IN_AXIS, tensor), g->index.kind);
+    *known = (int64_t)literal * c->bytes[tensor];
     return tly_gpu_offset(g, *known);
 }
 
@@ -143,17 +147,19 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position)
 {
-    kir_value bytes = mul(&g->c, tly_gpu_widened(g, position), row->tensor[tensor].step);
-    return ptradd(&g->c, row->tensor[tensor].at, bytes);
+    tly_build *c = &g->c;
+    kir_value bytes = mul(c, tly_gpu_widened(g, position), row->tensor[tensor].step);
+    return ptradd(c, row->tensor[tensor].at, bytes);
 }
 
 kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
                        int64_t *offset)
 {
+    tly_build *c = &g->c;
     *offset = row->tensor[tensor].known * after;
     if (row->tensor[tensor].known != 0 || after == 0)
         return p;
-    return ptradd(&g->c, p, mul(&g->c, row->tensor[tensor].step, tly_gpu_offset(g, after)));
+    return ptradd(c, p, mul(c, row->tensor[tensor].step, tly_gpu_offset(g, after)));
 }
 
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
@@ -188,6 +194,7 @@ kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
 
 kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin)
 {
-    kir_value left = sub(&g->c, arg(&g->c, KIR_ARG_LENGTH), begin);
-    return umin(&g->c, left, u32(g, g->plan->chunk));
+    tly_build *c = &g->c;
+    kir_value left = sub(c, arg(c, KIR_ARG_LENGTH), begin);
+    return umin(c, left, u32(g, g->plan->chunk));
 }

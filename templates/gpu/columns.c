@@ -31,19 +31,14 @@ typedef struct strip {
     kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then each lane's words */
 } strip;
 
-static unsigned states(const tly_gpu *g, const strip *s)
-{
-    return g->lanes * (1 + s->words);
-}
-
 static kir_value *words_of(const tly_gpu *g, strip *s, unsigned lane)
 {
     return s->state + g->lanes + lane * s->words;
 }
 
-static void keep(const tly_gpu *g, strip *s, const kir_value *state)
+static void carry_states(const tly_gpu *g, tly_region *r, strip *s)
 {
-    memcpy(s->state, state, states(g, s) * sizeof *state);
+    emit_carry(r, g->lanes * (1 + s->words), s->state);
 }
 
 /* The lanes' elements at one position. */
@@ -77,24 +72,30 @@ static void follow(tly_gpu *g, kir_value *words, kir_value x)
     words[1] = e.lowest;
 }
 
-/* One step of the plain loop, `after` positions behind the one whose result goes to `out`. */
-static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_value *x)
+/* One step of the plain loop, `after` positions behind `position`, whose result goes to `out`. */
+static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsigned after,
+                 const kir_value *x)
 {
     tly_build *c = &g->c;
+    const tly_gpu_extent extent = { .row = s->row };
+    const tly_place first = tly_gpu_place(&extent, position);
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     for (unsigned k = 0; k < g->lanes; k++) {
-        kir_value each = tly_gpu_widen(g, x[k]);
+        const tly_place here = tly_place_after(first, after, k);
+        kir_value each = tly_gpu_widen(g, x[k]), *words = words_of(g, s, k);
         if (s->classes && s->words > 0)
-            *words_of(g, s, k) = umax(c, *words_of(g, s, k), tly_gpu_distance(g, each));
+            *words = umax(c, *words, tly_gpu_distance(g, each));
         if (s->classes)
             each = tly_gpu_class(g, each);
-        kir_value next = tly_combine(c, s->state[k], tly_lift(c, each));
-        if (s->storing)
-            shown[k] = tly_gpu_narrow(g, tly_project(c, c->p->exclusive ? s->state[k] : next));
-        else if (!s->classes && s->words > 0)
-            tly_range_track(c, words_of(g, s, k), next);
+        kir_value next = tly_combine(c, s->state[k], tly_element(c, &here, each));
+        if (s->storing) {
+            kir_value result = tly_show(c, &here, c->p->exclusive ? s->state[k] : next);
+            shown[k] = tly_gpu_narrow(g, result);
+        } else if (!s->classes && s->words > 0) {
+            tly_range_track(c, words, next);
+        }
         if (s->drifts)
-            follow(g, words_of(g, s, k) + tly_range_count(c), each);
+            follow(g, words + tly_range_count(c), each);
         s->state[k] = next;
     }
     if (s->storing)
@@ -115,7 +116,7 @@ static void take_trip(tly_gpu *g, strip *s, kir_value position, unsigned at_once
 {
     kir_value out = s->storing ? tly_gpu_address(g, s->row, TLY_OUT, position) : 0;
     for (unsigned i = 0; i < at_once; i++)
-        step(g, s, out, i, x + i * g->lanes);
+        step(g, s, position, out, i, x + i * g->lanes);
 }
 
 /* Positions [from, to) by `at_once`; their number is a multiple of it. */
@@ -123,13 +124,12 @@ static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_
 {
     tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS];
-    kir_loop l;
-    kir_for(c->b, &l, from, to, u32(g, at_once), states(g, s), s->state);
-    keep(g, s, l.carried);
+    tly_region l = { 0 };
+    carry_states(g, &l, s);
+    emit_for(c, &l, from, to, u32(g, at_once));
     fetch_trip(g, s, l.i, at_once, x);
     take_trip(g, s, l.i, at_once, x);
-    kir_for_end(c->b, &l, s->state);
-    keep(g, s, l.result);
+    emit_end(c, &l);
 }
 
 /* The same from 0 on, of one trip at least: the next one's elements are on their way while those of
@@ -139,27 +139,22 @@ static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_
 static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 {
     tly_build *c = &g->c;
-    unsigned n = states(g, s);
-    kir_value x[KIR_MAX_CARRIED], y[TLY_GPU_MOST_ELEMENTS], by = u32(g, at_once);
+    kir_value x[TLY_GPU_MOST_ELEMENTS], y[TLY_GPU_MOST_ELEMENTS], by = u32(g, at_once);
     kir_value last = sub(c, to, by);
-    kir_loop l;
-    kir_branch more;
-    memcpy(x, s->state, n * sizeof *x);
-    fetch_trip(g, s, u32(g, 0), at_once, x + n);
-    kir_for(c->b, &l, u32(g, 0), to, u32(g, 2 * at_once), n + at_once * g->lanes, x);
-    keep(g, s, l.carried);
+    tly_region l = { 0 }, more = { 0 };
+    carry_states(g, &l, s);
+    emit_carry(&l, at_once * g->lanes, x);
+    carry_states(g, &more, s);
+    fetch_trip(g, s, u32(g, 0), at_once, x);
+    emit_for(c, &l, u32(g, 0), to, u32(g, 2 * at_once));
     kir_value second = add(c, l.i, by), third = add(c, second, by);
     fetch_trip(g, s, umin(c, second, last), at_once, y);
-    take_trip(g, s, l.i, at_once, l.carried + n);
-    fetch_trip(g, s, umin(c, third, last), at_once, x + n);
-    memcpy(x, s->state, n * sizeof *x);
-    kir_if(c->b, &more, ult(c, second, to));
+    take_trip(g, s, l.i, at_once, x);
+    fetch_trip(g, s, umin(c, third, last), at_once, x);
+    emit_if(c, &more, ult(c, second, to));
     take_trip(g, s, second, at_once, y);
-    kir_else(c->b, &more, n, s->state);
-    kir_if_end(c->b, &more, n, x);
-    memcpy(x, more.result, n * sizeof *x);
-    kir_for_end(c->b, &l, x);
-    keep(g, s, l.result);
+    emit_end(c, &more);
+    emit_end(c, &l);
 }
 
 /* All of [0, count): whole trips, then the rest one by one. Trips that an invocation's registers
@@ -167,22 +162,20 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
  * code. */
 static void in_trips(tly_gpu *g, strip *s, kir_value count)
 {
+    tly_build *c = &g->c;
     unsigned trip = ahead(g);
     int fetches_ahead = trip == FETCHED_AHEAD && g->lanes == 1;
-    if (fetches_ahead && g->c.bytes[TLY_IN] < 4)
+    if (fetches_ahead && c->bytes[TLY_IN] < 4)
         trip /= 2;
     kir_value whole = u32(g, 0);
     if (trip > 1)
-        whole = band(&g->c, count, u32(g, -(int64_t)trip));
+        whole = band(c, count, u32(g, -(int64_t)trip));
     if (fetches_ahead) {
-        kir_value before[KIR_MAX_CARRIED];
-        kir_branch some;
-        memcpy(before, s->state, states(g, s) * sizeof *before);
-        kir_if(g->c.b, &some, differ(&g->c, whole, u32(g, 0)));
+        tly_region some = { 0 };
+        carry_states(g, &some, s);
+        emit_if(c, &some, differ(c, whole, u32(g, 0)));
         run_ahead(g, s, whole, trip);
-        kir_else(g->c.b, &some, states(g, s), s->state);
-        kir_if_end(g->c.b, &some, states(g, s), before);
-        keep(g, s, some.result);
+        emit_end(c, &some);
     } else if (trip > 1) {
         run(g, s, u32(g, 0), whole, trip);
     }
@@ -192,19 +185,20 @@ static void in_trips(tly_gpu *g, strip *s, kir_value count)
 /* From the state and to it. */
 static void along(tly_gpu *g, strip *s, kir_value count)
 {
+    tly_build *c = &g->c;
     if (!tly_gpu_has_vectors(g)) {
         in_trips(g, s, count);
         return;
     }
-    strip single = *s;
-    kir_branch aligned;
-    kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    tly_region aligned = { 0 };
+    carry_states(g, &aligned, s);
+    emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     s->vectors = 1;
     in_trips(g, s, count);
-    kir_else(g->c.b, &aligned, states(g, s), s->state);
-    run(g, &single, u32(g, 0), count, 1);
-    kir_if_end(g->c.b, &aligned, states(g, s), single.state);
-    keep(g, s, aligned.result);
+    emit_else(c, &aligned);
+    s->vectors = 0;
+    run(g, s, u32(g, 0), count, 1);
+    emit_end(c, &aligned);
 }
 
 /* The classes of the lanes whose totals are no use; `range`: two of each lane. */
@@ -212,20 +206,16 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
                       kir_value *range)
 {
     tly_build *c = &g->c;
-    unsigned each = tly_range_count(c), n = 0;
     strip s = { .row = at, .classes = 1, .words = (unsigned)tly_gpu_has_distance(g) };
-    kir_value good[TLY_GPU_MOST_ELEMENTS], fine = constant(c, KIR_TYPE(KIR_I1, 1), 1);
-    kir_value results[KIR_MAX_CARRIED];
+    kir_value good[TLY_GPU_MOST_ELEMENTS], all_good = i1(c, 1);
+    tly_region fine = { 0 };
     for (unsigned k = 0; k < g->lanes; k++) {
         good[k] = tly_range_good(c, range + 2 * k, 0);
-        fine = band(c, fine, good[k]);
-        results[n++] = all[k];
-        for (unsigned i = 0; i < each; i++)
-            results[n++] = range[2 * k + i];
+        all_good = band(c, all_good, good[k]);
+        emit_carry(&fine, 1, all + k);
+        emit_carry(&fine, tly_range_count(c), range + 2 * k);
     }
-    kir_branch branch;
-    kir_if(c->b, &branch, fine);
-    kir_else(c->b, &branch, n, results);
+    emit_unless(c, &fine, all_good);
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
         if (s.words > 0)
@@ -234,15 +224,9 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
     along(g, &s, count);
     for (unsigned k = 0; k < g->lanes; k++) {
         kir_value summary[2] = { s.state[k], s.words > 0 ? *words_of(g, &s, k) : 0 };
-        tly_gpu_publish(g, good[k], summary, &results[k * (1 + each)],
-                        &results[k * (1 + each) + 1]);
+        tly_gpu_publish(g, good[k], summary, all + k, range + 2 * k);
     }
-    kir_if_end(c->b, &branch, n, results);
-    for (unsigned k = 0; k < g->lanes; k++) {
-        all[k] = branch.result[k * (1 + each)];
-        for (unsigned i = 0; i < each; i++)
-            range[2 * k + i] = branch.result[k * (1 + each) + 1 + i];
-    }
+    emit_end(c, &fine);
 }
 
 static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
@@ -325,12 +309,12 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
     kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, workgroup)), local);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
-    kir_branch exists;
-    kir_if(c->b, &exists, item.valid);
+    tly_region exists = { 0 };
+    emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     if (chunks && pass == TLY_GPU_PASS_TOTALS)
         total(g, &item, &row);
     else
         scan(g, &item, &row);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &exists);
 }

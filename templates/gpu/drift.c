@@ -43,8 +43,9 @@ static kir_value upper(tly_build *c, kir_value x)
  * elements is to be rounded once. */
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 {
-    return tly_watches_products(&g->c) && tly_is_plain(g->c.p) &&
-           g->c.bytes[TLY_OUT] == g->c.acc_bytes && count > 2;
+    const tly_build *c = &g->c;
+    return tly_watches_products(c) && tly_is_plain(c->p) && c->bytes[TLY_OUT] == c->acc_bytes &&
+           count > 2;
 }
 
 tly_excess tly_excess_none(tly_build *c)

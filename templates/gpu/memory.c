@@ -27,12 +27,14 @@ static int is_narrow(unsigned bytes)
 
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
 {
-    return is_narrow(g->c.bytes[TLY_IN]) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
+    tly_build *c = &g->c;
+    return is_narrow(c->bytes[TLY_IN]) ? tly_widen_word(c, stored) : tly_widen(c, stored);
 }
 
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 {
-    return is_narrow(g->c.bytes[TLY_OUT]) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
+    tly_build *c = &g->c;
+    return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_word(c, acc) : tly_narrow(c, acc);
 }
 
 /* ---- stored elements ---- */
@@ -72,9 +74,10 @@ static unsigned per_u32(unsigned bytes)
 /* The i-th of the narrow elements in a u32. */
 static kir_value element_of(tly_gpu *g, kir_value all, unsigned i, unsigned bytes)
 {
+    tly_build *c = &g->c;
     if (i > 0)
-        all = lshr(&g->c, all, u32(g, 8 * bytes * i));
-    return i + 1 == 4 / bytes ? all : band(&g->c, all, u32(g, (1 << 8 * bytes) - 1));
+        all = lshr(c, all, u32(g, 8 * bytes * i));
+    return i + 1 == 4 / bytes ? all : band(c, all, u32(g, (1 << 8 * bytes) - 1));
 }
 
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
@@ -98,9 +101,10 @@ static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *store
 void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
                           unsigned count)
 {
-    unsigned some = at_once(count, g->c.bytes[TLY_IN]);
+    tly_build *c = &g->c;
+    unsigned some = at_once(count, c->bytes[TLY_IN]);
     for (unsigned i = 0; i < count; i += some)
-        fetch_some(g, p, offset + (int64_t)i * g->c.bytes[TLY_IN], stored + i, some);
+        fetch_some(g, p, offset + (int64_t)i * c->bytes[TLY_IN], stored + i, some);
 }
 
 static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
@@ -125,9 +129,10 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                         unsigned count)
 {
-    unsigned some = at_once(count, g->c.bytes[TLY_OUT]);
+    tly_build *c = &g->c;
+    unsigned some = at_once(count, c->bytes[TLY_OUT]);
     for (unsigned i = 0; i < count; i += some)
-        put_some(g, p, offset + (int64_t)i * g->c.bytes[TLY_OUT], stored + i, some);
+        put_some(g, p, offset + (int64_t)i * c->bytes[TLY_OUT], stored + i, some);
 }
 
 /* ---- vectors along an axis ---- */
@@ -204,12 +209,14 @@ kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
  * offsets. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
-    return ptradd(&g->c, p, mul(&g->c, number, u32(g, g->c.state_bytes)));
+    tly_build *c = &g->c;
+    return ptradd(c, p, mul(c, number, u32(g, c->state_bytes)));
 }
 
 static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 {
-    return ptradd(&g->c, record, mul(&g->c, number, u32(g, range_bytes(g))));
+    tly_build *c = &g->c;
+    return ptradd(c, record, mul(c, number, u32(g, range_bytes(g))));
 }
 
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)

@@ -31,28 +31,26 @@ static int is_double(const tly_gpu *g)
 
 static kir_value real(tly_gpu *g, unsigned which)
 {
-    return constant(&g->c, g->c.acc, constants[which][is_double(g)]);
-}
-
-static kir_value compare(tly_gpu *g, kir_pred pred, kir_value x, unsigned which)
-{
-    return cmp(&g->c, pred, x, real(g, which));
-}
-
-static kir_value either(tly_gpu *g, kir_value x, kir_value y)
-{
-    return bor(&g->c, x, y);
+    tly_build *c = &g->c;
+    return constant(c, c->acc, constants[which][is_double(g)]);
 }
 
 kir_value tly_gpu_finite(tly_gpu *g, kir_value x)
 {
-    kir_value above = olt(&g->c, real(g, MINUS_INFINITE), x);
-    return both(g, above, compare(g, KIR_OLT, x, INFINITE));
+    tly_build *c = &g->c;
+    kir_value above = olt(c, real(g, MINUS_INFINITE), x);
+    return band(c, above, olt(c, x, real(g, INFINITE)));
+}
+
+static kir_value is_lost(tly_gpu *g, kir_value x)
+{
+    return tly_not(&g->c, tly_gpu_finite(g, x));
 }
 
 static kir_value regular(tly_gpu *g, kir_value x)
 {
-    return both(g, tly_gpu_finite(g, x), compare(g, KIR_UNE, x, ZERO));
+    tly_build *c = &g->c;
+    return band(c, tly_gpu_finite(g, x), une(c, x, real(g, ZERO)));
 }
 
 /* Bits of floats that are not negative order like their values: the upper word of |x|. */
@@ -69,15 +67,15 @@ static kir_value absolute(tly_gpu *g, kir_value x)
     kir_value size = size_word(g, x);
     if (is_double(g))
         size = kir_insert(c->b, bitcast(c, KIR_TYPE(KIR_I32, 2), x), size, 1);
-    return bitcast(c, g->c.acc, size);
+    return bitcast(c, c->acc, size);
 }
 
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
     if (!tly_watches_products(c))
-        return choose(c, tly_gpu_finite(g, x), tly_neutral(c, g->c.acc), x);
-    kir_value sign = choose(c, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
+        return choose(c, tly_gpu_finite(g, x), tly_neutral(c, c->acc), x);
+    kir_value sign = choose(c, olt(c, x, real(g, ZERO)), real(g, MINUS_ONE), real(g, ONE));
     return choose(c, regular(g, x), sign, x);
 }
 
@@ -88,7 +86,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
     kir_value size = absolute(g, x), by = sub(c, size, real(g, ONE));
-    kir_value between = both(g, olt(c, real(g, ZERO), size), compare(g, KIR_OLT, size, INFINITE));
+    kir_value between = band(c, olt(c, real(g, ZERO), size), olt(c, size, real(g, INFINITE)));
     return choose(c, between, size_word(g, by), u32(g, 0));
 }
 
@@ -99,15 +97,17 @@ int tly_gpu_has_distance(const tly_gpu *g)
 
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
 {
-    summary[0] = tly_neutral(&g->c, g->c.acc);
+    tly_build *c = &g->c;
+    summary[0] = tly_neutral(c, c->acc);
     summary[1] = u32(g, 0);
 }
 
 void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
 {
-    summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, x));
+    tly_build *c = &g->c;
+    summary[0] = tly_combine(c, summary[0], tly_gpu_class(g, x));
     if (tly_gpu_has_distance(g))
-        summary[1] = umax(&g->c, summary[1], tly_gpu_distance(g, x));
+        summary[1] = umax(c, summary[1], tly_gpu_distance(g, x));
 }
 
 void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
@@ -124,7 +124,7 @@ static kir_value above(tly_gpu *g, kir_value upper)
     kir_value v = add(c, upper, u32(g, 1));
     if (is_double(g))
         v = kir_insert(c->b, kir_splat(c->b, u32(g, 0), 2), v, 1);
-    return bitcast(c, g->c.acc, v);
+    return bitcast(c, c->acc, v);
 }
 
 /* A subnormal is k times the least one, and k |x| rounds to k where k ||x| - 1| is below 1/2. */
@@ -135,22 +135,22 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
     kir_value k = mul(c, size, real(g, UP_ONCE));
     k = mul(c, k, real(g, UP_AGAIN));
     kir_value moves_by = mul(c, k, above(g, distance));
-    return either(
-        g, compare(g, KIR_OEQ, carry, ZERO),
-        both(g, compare(g, KIR_OLT, size, LEAST_NORMAL), compare(g, KIR_OLE, moves_by, HALF)));
+    return bor(c, oeq(c, carry, real(g, ZERO)),
+               band(c, olt(c, size, real(g, LEAST_NORMAL)), ole(c, moves_by, real(g, HALF))));
 }
 
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 {
-    kir_value lost = negated(g, tly_gpu_finite(g, carry));
-    return tly_gpu_has_distance(g) ? either(g, lost, stays_put(g, carry, distance)) : lost;
+    kir_value lost = is_lost(g, carry);
+    return tly_gpu_has_distance(g) ? bor(&g->c, lost, stays_put(g, carry, distance)) : lost;
 }
 
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
-    if (!tly_watches_products(&g->c))
-        return negated(g, tly_gpu_finite(g, summary));
-    return either(g, compare(g, KIR_OEQ, summary, ZERO), uno(&g->c, summary, summary));
+    tly_build *c = &g->c;
+    if (!tly_watches_products(c))
+        return is_lost(g, summary);
+    return bor(c, oeq(c, summary, real(g, ZERO)), uno(c, summary, summary));
 }
 
 void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
@@ -165,7 +165,7 @@ void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_v
 
 static kir_value is_bad(tly_gpu *g, const kir_value *range)
 {
-    return equal(&g->c, range[0], u32(g, BAD));
+    return is(g, range[0], BAD);
 }
 
 /* By classes, if these were published. */
@@ -176,15 +176,17 @@ static kir_value settled_by(tly_gpu *g, const kir_value *range, kir_value carry)
 
 kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry)
 {
+    tly_build *c = &g->c;
     kir_value bad = is_bad(g, range);
-    kir_value decided = either(g, tly_gpu_prevails(g, total), settled_by(g, range, carry));
-    return either(g, tly_gpu_fits(g, range, carry), both(g, bad, decided));
+    kir_value decided = bor(c, tly_gpu_prevails(g, total), settled_by(g, range, carry));
+    return bor(c, tly_gpu_fits(g, range, carry), band(c, bad, decided));
 }
 
 kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value carry)
 {
-    kir_value settled = both(g, is_bad(g, range), settled_by(g, range, carry));
-    return either(g, tly_gpu_fits(g, range, carry), settled);
+    tly_build *c = &g->c;
+    kir_value settled = band(c, is_bad(g, range), settled_by(g, range, carry));
+    return bor(c, tly_gpu_fits(g, range, carry), settled);
 }
 
 /* What is good by itself has told nothing of its distance. */
@@ -200,17 +202,18 @@ void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const
 
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 {
-    kir_value good = tly_range_good(&g->c, range, carry);
-    if (!tly_watches_products(&g->c))
+    tly_build *c = &g->c;
+    kir_value good = tly_range_good(c, range, carry);
+    if (!tly_watches_products(c))
         return good;
-    return either(g, good,
-                  both(g, tly_range_good(&g->c, range, 0), negated(g, tly_gpu_finite(g, carry))));
+    return bor(c, good, band(c, tly_range_good(c, range, 0), is_lost(g, carry)));
 }
 
 /* Zero, infinity and NaN are good for every product. */
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
-    return tly_watches_products(&g->c) ? either(g, good, negated(g, tly_gpu_finite(g, x))) : good;
+    tly_build *c = &g->c;
+    return tly_watches_products(c) ? bor(c, good, is_lost(g, x)) : good;
 }
 
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)

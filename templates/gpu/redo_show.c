@@ -33,8 +33,9 @@ static kir_value is_late(tly_gpu *g, const tly_redo *r, unsigned s)
  * than the classes' own, spares registers, see tly_gpu_distance. */
 static kir_value shows_class(tly_gpu *g, const tly_redo *r, unsigned s)
 {
-    kir_value from = umax(&g->c, r->stop, r->first);
-    return at_most(&g->c, brought_back(g, r, from, s), r->own);
+    tly_build *c = &g->c;
+    kir_value from = umax(c, r->stop, r->first);
+    return at_most(c, brought_back(g, r, from, s), r->own);
 }
 
 static void show_turns(tly_gpu *g, const tly_redo *r, unsigned s, kir_value *shown)

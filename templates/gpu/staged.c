@@ -123,15 +123,16 @@ static stage stage_of(tly_gpu *g, unsigned teams)
 
 void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
 {
+    tly_build *c = &g->c;
     unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
     stage s = stage_of(g, teams);
     /* The flag is never set. Compilers cannot know that a tile that is done again reads from the
      * same slots, and so do not keep in registers for it what was read first. */
-    kir_value more = choose(&g->c, tly_gpu_flag(g, TLY_GPU_CONTINUES), u32(g, s.slot), u32(g, 0));
+    kir_value more = choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), u32(g, s.slot), u32(g, 0));
     tly_tile tile = {
-        .rereads = 1, .parked = ptradd(&g->c, s.own, more), .apart = s.slot, .staged = 1
+        .rereads = 1, .parked = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
     };
     fetch(g, &s, tile.x);
     tly_team_scan(g, &s.team, &tile);

@@ -125,8 +125,9 @@ static kir_value say(tly_gpu *g, tly_team *t, kir_value v, kir_value speaks)
 
 kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
 {
-    kir_value lane = ult(&g->c, t->lane, u32(g, g->unit));
-    return band(&g->c, lane, is(g, t->group, 0));
+    tly_build *c = &g->c;
+    kir_value lane = ult(c, t->lane, u32(g, g->unit));
+    return band(c, lane, is(g, t->group, 0));
 }
 
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
@@ -138,8 +139,9 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group)
 {
-    kir_value its = equal(&g->c, t->group, group);
-    return say(g, t, v, band(&g->c, its, is(g, t->lane, 0)));
+    tly_build *c = &g->c;
+    kir_value its = equal(c, t->group, group);
+    return say(g, t, v, band(c, its, is(g, t->lane, 0)));
 }
 
 void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
@@ -165,19 +167,22 @@ void tly_team_rest(tly_gpu *g, tly_team *t)
 /* The value of the lane `by` below; what stands there below lane 0 is some lane's. */
 static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
 {
-    kir_value lane = sub(&g->c, t->lane, u32(g, by));
-    return tly_team_from(g, t, v, band(&g->c, lane, u32(g, t->width - 1)));
+    tly_build *c = &g->c;
+    kir_value lane = sub(c, t->lane, u32(g, by));
+    return tly_team_from(g, t, v, band(c, lane, u32(g, t->width - 1)));
 }
 
 static kir_value neutral(tly_gpu *g)
 {
-    return tly_neutral(&g->c, g->c.acc);
+    tly_build *c = &g->c;
+    return tly_neutral(c, c->acc);
 }
 
 /* Where there is a lane `by` below, `yes`. */
 static kir_value if_below(tly_gpu *g, const tly_team *t, unsigned by, kir_value yes, kir_value no)
 {
-    return choose(&g->c, ule(&g->c, u32(g, by), t->lane), yes, no);
+    tly_build *c = &g->c;
+    return choose(c, ule(c, u32(g, by), t->lane), yes, no);
 }
 
 /* Whether (a u32) the lane's sum so far and what goes into it are sound. */
@@ -241,7 +246,8 @@ enum { JOIN = -1 };
 
 static kir_value join(tly_gpu *g, int op, kir_value x, kir_value y)
 {
-    return op == JOIN ? tly_excess_join(&g->c, x, y) : bin(&g->c, (kir_op)op, x, y);
+    tly_build *c = &g->c;
+    return op == JOIN ? tly_excess_join(c, x, y) : bin(c, (kir_op)op, x, y);
 }
 
 static kir_value fold_lanes(tly_gpu *g, tly_team *t, int op, kir_value v)
@@ -378,11 +384,10 @@ static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
  * end them. */
 static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
-    tly_build *c = &g->c;
     kir_value ends = last_of_class(g, t), carry = neutral(g);
     for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
-        tile->y[s] = s > 0 ? tly_combine(c, carry, v) : v;
+        tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
         kir_value before = from_below(g, t, tile->y[s], g->unit);
         tile->before[s] = if_below(g, t, g->unit, before, carry);
         carry = tly_team_from(g, t, tile->y[s], ends);

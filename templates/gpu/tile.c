@@ -19,8 +19,9 @@ static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *
 
 void tly_tile_watch(tly_gpu *g, tly_tile *tile)
 {
+    tly_build *c = &g->c;
     static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
-    unsigned count = tly_range_count(&g->c), vector = vector_of(g);
+    unsigned count = tly_range_count(c), vector = vector_of(g);
     if (count == 0)
         return;
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
@@ -28,7 +29,7 @@ void tly_tile_watch(tly_gpu *g, tly_tile *tile)
     for (unsigned s = 0; s < segments_of(g); s++) {
         extremes(g, tile->y + (size_t)s * vector, vector, tile->ranges[s]);
         for (unsigned k = 0; k < count; k++)
-            tile->range[k] = bin(&g->c, ops[k], tile->range[k], tile->ranges[s][k]);
+            tile->range[k] = bin(c, ops[k], tile->range[k], tile->ranges[s][k]);
     }
 }
 
@@ -41,10 +42,11 @@ void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile)
 void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, int numbers,
                      kir_value *shown)
 {
+    tly_build *c = &g->c;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_team_place(g, t, extent, i);
-        kir_value y = tly_show(&g->c, &here, shown[i]);
-        shown[i] = numbers ? tly_narrow_number(&g->c, y) : tly_gpu_narrow(g, y);
+        kir_value y = tly_show(c, &here, shown[i]);
+        shown[i] = numbers ? tly_narrow_number(c, y) : tly_gpu_narrow(g, y);
     }
 }
 

@@ -11,18 +11,20 @@
 /* Lanes that hold no element of an interleaved row are as if beyond the end. */
 static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 {
+    tly_build *c = &g->c;
     if (t->used == t->width)
         return count;
-    kir_value idle = ule(&g->c, u32(g, t->used), t->lane);
-    return choose(&g->c, idle, u32(g, 0), count);
+    kir_value idle = ule(c, u32(g, t->used), t->lane);
+    return choose(c, idle, u32(g, 0), count);
 }
 
 /* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are
  * aligned. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
-    kir_value whole = at_most(&g->c, u32(g, t->tile), count);
-    return g->plan->wide ? whole : band(&g->c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    tly_build *c = &g->c;
+    kir_value whole = at_most(c, u32(g, t->tile), count);
+    return g->plan->wide ? whole : band(c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
 /* ---- vectors of a row ---- */
@@ -45,15 +47,17 @@ static kir_value whole_vectors(tly_gpu *g, kir_value count)
 /* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
 static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
 {
-    kir_value inside = less(&g->c, count, u32(g, t->tile));
-    return band(&g->c, inside, differ(&g->c, count, whole));
+    tly_build *c = &g->c;
+    kir_value inside = less(c, count, u32(g, t->tile));
+    return band(c, inside, differ(c, count, whole));
 }
 
 /* i1: the invocation's i-th element is at the position. */
 static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
 {
-    kir_value its = add(&g->c, t->base, u32(g, tly_team_after(g, t, i)));
-    return equal(&g->c, its, position);
+    tly_build *c = &g->c;
+    kir_value its = add(c, t->base, u32(g, tly_team_after(g, t, i)));
+    return equal(c, its, position);
 }
 
 /* ---- from memory ---- */
@@ -230,17 +234,18 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
 static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
                       unsigned i, unsigned vectors, const kir_value *stored)
 {
+    tly_build *c = &g->c;
     unsigned vector = vector_of(g), end = i + vectors * vector;
     tly_region aligned = { 0 };
     if (g->plan->wide)
-        emit_if(&g->c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+        emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     for (unsigned v = i; v < end; v += vector)
         put_vector(g, at, first, tly_team_after(g, t, v), stored + v);
     if (g->plan->wide) {
-        emit_else(&g->c, &aligned);
+        emit_else(c, &aligned);
         for (unsigned k = i; k < end; k++)
             put_one(g, at, first, tly_team_after(g, t, k), stored[k]);
-        emit_end(&g->c, &aligned);
+        emit_end(c, &aligned);
     }
 }
 

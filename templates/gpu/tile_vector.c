@@ -53,8 +53,9 @@ void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, co
 
 void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
 {
+    tly_build *c = &g->c;
     unsigned n = vector_of(g);
-    kir_value like = tly_neutral(&g->c, g->c.acc);
+    kir_value like = tly_neutral(c, c->acc);
     for (unsigned k = 0; k < n; k++)
         v[k] = tly_team_get(g, tile->parked, (segment * n + k) * tile->apart, like);
 }
