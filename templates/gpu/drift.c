@@ -85,8 +85,8 @@ kir_value tly_excess_product(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_excess_join(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value both = tly_excess_product(c, x, y);
-    return choose(c, tly_excess_is_near(c, both), both, real(c, FAR));
+    kir_value product = tly_excess_product(c, x, y);
+    return choose(c, tly_excess_is_near(c, product), product, real(c, FAR));
 }
 
 static kir_value is_known(tly_build *c, kir_value excess)
