@@ -102,13 +102,18 @@ static kir_value combine_sum(tly_build *c, const kir_value *p, const kir_value *
     return kir_tuple(c->b, 2, v);
 }
 
-/* The element again, from its place: templates say where elements lie. */
+/* The element again, from its place: templates say where elements lie. Devices have no unaligned
+ * loads, and narrow elements have loads of their own. */
 static kir_value again(tly_build *c, kir_value x, const tly_place *at)
 {
-    unsigned lanes = kir_type_of(c->b, x).lanes;
-    if (at->address == NULL || kir_workgroup_of(c->b) > 0)
+    unsigned lanes = kir_type_of(c->b, x).lanes, bytes = c->bytes[TLY_IN];
+    int by_device = kir_workgroup_of(c->b) > 0;
+    if (at->address == NULL || (by_device && bytes < 4))
         return x;
     kir_value p = at->address(c, at, TLY_IN);
+    kir_type type = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1);
+    if (by_device)
+        return tly_widen(c, kir_load(c->b, type, p, 0, bytes));
     if (lanes == 1)
         return tly_load(c, p, 0, 1);
     if (at->steps == NULL)
