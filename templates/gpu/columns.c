@@ -26,19 +26,19 @@ typedef struct strip {
     int vectors;                      /* the lanes by accesses as wide as they go, or one by one */
     int classes;                      /* not the total is asked for, but classes and distance */
     int drifts;                       /* the total's excess is asked for, too */
-    unsigned words;                   /* of each lane beside its carry: extremes, or the distance;
+    unsigned tracked;                 /* of each lane beside its carry: extremes, or the distance;
                                          behind extremes the excess, if it is asked for */
-    kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then each lane's words */
+    kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then what it tracks */
 } strip;
 
-static kir_value *words_of(const tly_gpu *g, strip *s, unsigned lane)
+static kir_value *tracked_of(const tly_gpu *g, strip *s, unsigned lane)
 {
-    return s->state + g->lanes + lane * s->words;
+    return s->state + g->lanes + lane * s->tracked;
 }
 
 static void carry_states(const tly_gpu *g, tly_region *r, strip *s)
 {
-    emit_carry(r, g->lanes * (1 + s->words), s->state);
+    emit_carry(r, g->lanes * (1 + s->tracked), s->state);
 }
 
 /* The lanes' elements at one position. */
@@ -64,12 +64,12 @@ static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const
             tly_gpu_put(g, p, offset + k * g->c.bytes[TLY_OUT], stored[k]);
 }
 
-static void follow(tly_gpu *g, kir_value *words, kir_value x)
+static void follow(tly_gpu *g, kir_value *tracked, kir_value x)
 {
-    tly_excess e = { words[0], words[1] };
+    tly_excess e = { tracked[0], tracked[1] };
     tly_excess_add(&g->c, &e, x);
-    words[0] = e.product;
-    words[1] = e.lowest;
+    tracked[0] = e.product;
+    tracked[1] = e.lowest;
 }
 
 /* One step of the plain loop, `after` positions behind `position`, whose result goes to `out`. */
@@ -82,20 +82,20 @@ static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsign
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     for (unsigned k = 0; k < g->lanes; k++) {
         const tly_place here = tly_place_after(first, after, k);
-        kir_value each = tly_gpu_widen(g, x[k]), *words = words_of(g, s, k);
-        if (s->classes && s->words > 0)
-            *words = umax(c, *words, tly_gpu_distance(g, each));
+        kir_value each = tly_gpu_widen(g, x[k]), *tracked = tracked_of(g, s, k);
+        if (s->classes && s->tracked > 0)
+            *tracked = umax(c, *tracked, tly_gpu_distance(g, each));
         if (s->classes)
             each = tly_gpu_class(g, each);
         kir_value next = tly_combine(c, s->state[k], tly_element(c, &here, each));
         if (s->storing) {
             kir_value result = tly_show(c, &here, c->p->exclusive ? s->state[k] : next);
             shown[k] = tly_gpu_narrow(g, result);
-        } else if (!s->classes && s->words > 0) {
-            tly_range_track(c, words, next);
+        } else if (!s->classes && s->tracked > 0) {
+            tly_range_track(c, tracked, next);
         }
         if (s->drifts)
-            follow(g, words + tly_range_count(c), each);
+            follow(g, tracked + tly_range_count(c), each);
         s->state[k] = next;
     }
     if (s->storing)
@@ -206,7 +206,7 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
                       kir_value *range)
 {
     tly_build *c = &g->c;
-    strip s = { .row = at, .classes = 1, .words = (unsigned)tly_gpu_has_distance(g) };
+    strip s = { .row = at, .classes = 1, .tracked = (unsigned)tly_gpu_has_distance(g) };
     kir_value good[TLY_GPU_MOST_ELEMENTS], all_good = i1(c, 1);
     tly_region fine = { 0 };
     for (unsigned k = 0; k < g->lanes; k++) {
@@ -218,12 +218,12 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
     emit_unless(c, &fine, all_good);
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
-        if (s.words > 0)
-            *words_of(g, &s, k) = u32(g, 0);
+        if (s.tracked > 0)
+            *tracked_of(g, &s, k) = u32(g, 0);
     }
     along(g, &s, count);
     for (unsigned k = 0; k < g->lanes; k++) {
-        kir_value summary[2] = { s.state[k], s.words > 0 ? *words_of(g, &s, k) : 0 };
+        kir_value summary[2] = { s.state[k], s.tracked > 0 ? *tracked_of(g, &s, k) : 0 };
         tly_gpu_publish(g, good[k], summary, all + k, range + 2 * k);
     }
     emit_end(c, &fine);
@@ -236,25 +236,25 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     kir_value count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
     strip s = { .row = &at,
-                .words = tly_range_count(c),
+                .tracked = tly_range_count(c),
                 .drifts = tly_gpu_may_drift(g, g->plan->chunk) };
     const tly_excess none = tly_excess_none(c);
-    s.words += s.drifts ? 2 : 0;
+    s.tracked += s.drifts ? 2 : 0;
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
-        tly_range_begin(c, words_of(g, &s, k));
+        tly_range_begin(c, tracked_of(g, &s, k));
         if (s.drifts)
-            memcpy(words_of(g, &s, k) + tly_range_count(c), &none, sizeof none);
+            memcpy(tracked_of(g, &s, k) + tly_range_count(c), &none, sizeof none);
     }
     along(g, &s, count);
-    for (unsigned k = 0; k < g->lanes && s.words > 0; k++)
-        tly_range_fold(c, words_of(g, &s, k), range + 2 * k);
+    for (unsigned k = 0; k < g->lanes && s.tracked > 0; k++)
+        tly_range_fold(c, tracked_of(g, &s, k), range + 2 * k);
     for (unsigned k = 0; k < g->lanes && s.drifts; k++) {
         tly_excess e;
-        memcpy(&e, words_of(g, &s, k) + tly_range_count(c), sizeof e);
+        memcpy(&e, tracked_of(g, &s, k) + tly_range_count(c), sizeof e);
         s.state[k] = tly_excess_correct(c, tly_excess_of(c, &e), s.state[k]);
     }
-    if (s.words > 0)
+    if (s.tracked > 0)
         summarise(g, &at, count, s.state, range);
     kir_value record = tly_gpu_record_at(g, item->record);
     for (unsigned k = 0; k < g->lanes; k++) {

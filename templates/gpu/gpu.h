@@ -211,11 +211,11 @@ unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (l
  * +0, and no literal: adding one is taken for nothing by compilers (lavapipe's), so that sums of
  * -0 would be -0. */
 kir_value tly_gpu_start(tly_gpu *g);
-/* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
+/* What position 0 of the dispatch continues: the carries, or the start of a scan. `which`: which
  * of the item's scans. */
-kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass);
+kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which);
 /* Stores it if another dispatch follows. */
-void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry);
+void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
 
 /* ---- teams: invocations that scan together (team.c) ---- */
 
@@ -282,16 +282,16 @@ struct tly_tile {
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
     void *user;
-    int rereads;      /* done again, it reads its elements again, and stores by itself (redo.c) */
-    kir_value parked; /* workgroup memory for an invocation's states; 0: none */
-    int64_t apart;    /* bytes from one of these to the next */
-    int staged;       /* elements are there from the start, and results go there */
+    int rereads;       /* done again, it reads its elements again, and stores by itself (redo.c) */
+    kir_value spilled; /* workgroup memory for an invocation's states; 0: none */
+    int64_t apart;     /* bytes from one of these to the next */
+    int staged;        /* elements are there from the start, and results go there */
 };
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
 unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod unit. */
-kir_value tly_team_class(tly_gpu *g, const tly_team *t);
+kir_value tly_team_scan_of(tly_gpu *g, const tly_team *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
 tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
                          unsigned i);
@@ -305,13 +305,13 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *
                            unsigned segment, kir_value when, const kir_value *stored);
 /* Local results in workgroup memory while the tile waits, if the plan says so, and then in their
  * place the elements of one that is done again (tile_vector.c). */
-void tly_tile_park(tly_gpu *g, tly_tile *tile);
-void tly_tile_unpark(tly_gpu *g, tly_tile *tile);
+void tly_tile_spill(tly_gpu *g, tly_tile *tile);
+void tly_tile_restore(tly_gpu *g, tly_tile *tile);
 /* One segment's vector of these: states, or results of one that is staged. */
-void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
-void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
+void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
+void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
 /* After the scan: extremes of this invocation's local results; of all of the team's. */
-void tly_tile_watch(tly_gpu *g, tly_tile *tile);
+void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* Load, scan, watch. */
 void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);

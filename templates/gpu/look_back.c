@@ -217,10 +217,10 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     if (tile.excess) /* whoever combines the total must find what the tile itself does */
         tile.total = tly_excess_correct(c, tile.excess, tile.total);
     tile.excess = 0;
-    tly_tile_park(g, &tile);
+    tly_tile_spill(g, &tile);
     summarise(&s, &tile);
     kir_value before = carry_before(&s);
-    tly_tile_unpark(g, &tile);
+    tly_tile_restore(g, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_branch last;
     kir_value is_last = at_most(c, count, u32(g, t.tile));

@@ -54,7 +54,7 @@ static kir_value regular(tly_gpu *g, kir_value x)
 }
 
 /* Bits of floats that are not negative order like their values: the upper word of |x|. */
-static kir_value size_word(tly_gpu *g, kir_value x)
+static kir_value high_bits(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
     x = bitcast(c, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
@@ -64,7 +64,7 @@ static kir_value size_word(tly_gpu *g, kir_value x)
 static kir_value absolute(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
-    kir_value size = size_word(g, x);
+    kir_value size = high_bits(g, x);
     if (is_double(g))
         size = kir_insert(c->b, bitcast(c, KIR_TYPE(KIR_I32, 2), x), size, 1);
     return bitcast(c, c->acc, size);
@@ -87,7 +87,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
     tly_build *c = &g->c;
     kir_value size = absolute(g, x), by = sub(c, size, real(g, ONE));
     kir_value between = band(c, olt(c, real(g, ZERO), size), olt(c, size, real(g, INFINITE)));
-    return choose(c, between, size_word(g, by), u32(g, 0));
+    return choose(c, between, high_bits(g, by), u32(g, 0));
 }
 
 int tly_gpu_has_distance(const tly_gpu *g)

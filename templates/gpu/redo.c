@@ -78,7 +78,7 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
     kir_value rounds = udiv(c, r->first, u32(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, u32(g, r->per)));
     if (g->unit > 1)
-        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_team_class(g, r->team));
+        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_team_scan_of(g, r->team));
     return tly_team_from(g, r->team, tly_combine(c, r->carry, before), lane);
 }
 
@@ -111,7 +111,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
     (together ? emit_for : emit_for_while)(c, &l, low, turns, u32(g, 1));
     kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
-        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_team_class(g, r->team));
+        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_team_scan_of(g, r->team));
     kir_value after = tly_team_from(g, r->team, through(g, x, r->prefix), lane);
     r->from[s] = choose(c, mine, r->prefix, r->from[s]);
     if (together) {
@@ -191,16 +191,16 @@ static void begin_again(tly_gpu *g, tly_redo *r)
         tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
     for (unsigned s = 0; s < segments_of(g) && tile->staged; s++)
         tly_redo_elements(g, r, s);
-    for (unsigned s = 0; s < segments_of(g) && tile->parked && !tile->staged; s++)
-        tly_tile_park_vector(g, tile, s, tile->x + (size_t)s * vector_of(g));
+    for (unsigned s = 0; s < segments_of(g) && tile->spilled && !tile->staged; s++)
+        tly_tile_spill_vector(g, tile, s, tile->x + (size_t)s * vector_of(g));
     r->distance = distance_of(g, tile);
     tly_team_scan(g, r->team, tile);
-    tly_tile_watch(g, tile);
+    tly_tile_find_range(g, tile);
     number_turns(g, r);
     find_first(g, r);
     r->begun = prefix_before(g, r);
     tly_redo_store_early(g, r);
-    if (!tile->parked)
+    if (!tile->spilled)
         tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
 }
 

@@ -5,8 +5,8 @@
 const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     kir_value *x = r->tile->x + (size_t)s * vector_of(g);
-    if (r->tile->parked)
-        tly_tile_unpark_vector(g, r->tile, s, x);
+    if (r->tile->spilled)
+        tly_tile_restore_vector(g, r->tile, s, x);
     return x;
 }
 
@@ -89,13 +89,13 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
         return;
     }
     emit_if(c, &stores, when);
-    tly_tile_park_vector(g, r->tile, s, shown);
+    tly_tile_spill_vector(g, r->tile, s, shown);
     emit_end(c, &stores);
 }
 
 /* Local results of parked elements, as the team's scan has them: so they need not be held until
  * here. */
-static void scan_parked(tly_gpu *g, const tly_redo *r, unsigned s)
+static void scan_spilled(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
     const kir_value *x = tly_redo_elements(g, r, s);
@@ -110,8 +110,8 @@ void tly_redo_store_early(tly_gpu *g, const tly_redo *r)
 {
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     for (unsigned s = 0; s < segments_of(g); s++) {
-        if (r->tile->parked)
-            scan_parked(g, r, s);
+        if (r->tile->spilled)
+            scan_spilled(g, r, s);
         for (unsigned v = 0; v < vector_of(g); v++)
             shown[v] = tly_combine(&g->c, r->carry,
                                    tly_tile_shown(g, r->tile, s * vector_of(g) + v));

@@ -48,11 +48,11 @@ static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value g
 static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
-    unsigned watched = tly_range_count(c);
+    unsigned guarded = tly_range_count(c);
     kir_value sum = tly_neutral(c, c->acc), lanes[2] = { 0 }, range[2] = { 0 };
     tly_region tiles = { .state = { &sum } }, leads = { 0 };
     tly_range_begin(c, lanes);
-    emit_carry(&tiles, watched, lanes);
+    emit_carry(&tiles, guarded, lanes);
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     tly_tile tile = { .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
@@ -60,13 +60,13 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     tly_team_scan(g, t, &tile);
     kir_value before = sum;
     sum = tly_tile_after(g, &tile, before);
-    for (unsigned i = 0; watched > 0 && i < tly_gpu_elements(g); i++)
+    for (unsigned i = 0; guarded > 0 && i < tly_gpu_elements(g); i++)
         tly_range_track(c, lanes, tly_combine(c, before, tile.y[i]));
     tly_range_track(c, lanes, sum);
     tly_team_rest(g, t);
     emit_end(c, &tiles);
 
-    if (watched > 0) {
+    if (guarded > 0) {
         tly_range_fold(c, lanes, range);
         tly_team_fold_range(g, t, range);
         summarise(g, t, along, tly_range_good(c, range, 0), &sum, range);
@@ -81,13 +81,13 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
 static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
-    kir_value klass = tly_team_class(g, t), carry;
+    kir_value which = tly_team_scan_of(g, t), carry;
     tly_region tiles = { .state = { &carry } }, leads = { 0 };
     if (tly_gpu_has_chunks(g)) {
         kir_value record = tly_gpu_record_at(g, item->record);
-        carry = tly_load_state(c, tly_gpu_state_at(g, record, klass), 0, 1, c->acc_bytes);
+        carry = tly_load_state(c, tly_gpu_state_at(g, record, which), 0, 1, c->acc_bytes);
     } else {
-        carry = tly_gpu_first_carry(g, item, klass);
+        carry = tly_gpu_first_carry(g, item, which);
     }
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     kir_value left = sub(c, along->count, tiles.i);

@@ -132,11 +132,11 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
      * same slots, and so do not keep in registers for it what was read first. */
     kir_value more = choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), u32(g, s.slot), u32(g, 0));
     tly_tile tile = {
-        .rereads = 1, .parked = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
+        .rereads = 1, .spilled = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
     };
     fetch(g, &s, tile.x);
     tly_team_scan(g, &s.team, &tile);
-    tly_tile_watch(g, &tile);
+    tly_tile_find_range(g, &tile);
     tly_tile_finish(g, &s.team, &s.row, s.count, &tile, tly_gpu_start(g));
     put(g, &s);
 }

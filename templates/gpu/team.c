@@ -289,7 +289,7 @@ kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
     return is(g, some(g, t, tly_not(&g->c, holds)), 0);
 }
 
-kir_value tly_team_class(tly_gpu *g, const tly_team *t)
+kir_value tly_team_scan_of(tly_gpu *g, const tly_team *t)
 {
     tly_build *c = &g->c;
     kir_value unit = u32(g, g->unit);
@@ -297,9 +297,9 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 }
 
 /* The last lane of a lane's scan. */
-static kir_value last_of_class(tly_gpu *g, const tly_team *t)
+static kir_value last_of_scan(tly_gpu *g, const tly_team *t)
 {
-    return add(&g->c, tly_team_class(g, t), u32(g, t->used - g->unit));
+    return add(&g->c, tly_team_scan_of(g, t), u32(g, t->used - g->unit));
 }
 
 /* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
@@ -309,7 +309,7 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, int op, kir_value v)
         return fold_lanes(g, t, op, v);
     for (unsigned by = g->unit; by < t->used; by *= 2)
         v = if_below(g, t, by, join(g, op, from_below(g, t, v, by), v), v);
-    return tly_team_from(g, t, v, last_of_class(g, t));
+    return tly_team_from(g, t, v, last_of_scan(g, t));
 }
 
 /* Each lane group's values through workgroup memory, combined in the groups' order. */
@@ -382,9 +382,9 @@ static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
 
 /* Several scans side by side, one element a lane: segments hand each class on from the lanes that
  * end them. */
-static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
+static void scan_interleaved(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
-    kir_value ends = last_of_class(g, t), carry = neutral(g);
+    kir_value ends = last_of_scan(g, t), carry = neutral(g);
     for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
@@ -402,7 +402,7 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
     unsigned n = vector_of(g), segments = segments_of(g);
     kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
     if (g->unit > 1) {
-        scan_classes(g, t, tile);
+        scan_interleaved(g, t, tile);
         return;
     }
     for (unsigned s = 0; s < segments; s++) {

@@ -9,15 +9,15 @@
 static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *range)
 {
     tly_build *c = &g->c;
-    kir_value watch[2];
-    tly_range_begin(c, watch);
+    kir_value lanes[2];
+    tly_range_begin(c, lanes);
     for (unsigned i = 0; i < count; i++)
-        tly_range_track(c, watch, y[i]);
+        tly_range_track(c, lanes, y[i]);
     range[0] = range[1] = 0; /* no more than there are are asked for */
-    tly_range_fold(c, watch, range);
+    tly_range_fold(c, lanes, range);
 }
 
-void tly_tile_watch(tly_gpu *g, tly_tile *tile)
+void tly_tile_find_range(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
     static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
@@ -120,7 +120,7 @@ static void store(tly_gpu *g, const ending *e)
     if (!e->tile->staged)
         tly_tile_store(g, e->team, e->extent.row, e->extent.count, e->shown);
     for (unsigned s = 0; s < segments_of(g) && e->tile->staged; s++)
-        tly_tile_park_vector(g, e->tile, s, e->shown + (size_t)s * vector_of(g));
+        tly_tile_spill_vector(g, e->tile, s, e->shown + (size_t)s * vector_of(g));
 }
 
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
@@ -156,7 +156,7 @@ void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 {
     tly_tile_load(g, t, at, count, tile);
     tly_team_scan(g, t, tile);
-    tly_tile_watch(g, tile);
+    tly_tile_find_range(g, tile);
 }
 
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

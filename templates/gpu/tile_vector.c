@@ -44,38 +44,38 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *
 
 /* ---- in workgroup memory ---- */
 
-void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
+void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
 {
     unsigned n = vector_of(g);
     for (unsigned k = 0; k < n; k++)
-        tly_team_put(g, tile->parked, (segment * n + k) * tile->apart, v[k]);
+        tly_team_put(g, tile->spilled, (segment * n + k) * tile->apart, v[k]);
 }
 
-void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
+void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
 {
     tly_build *c = &g->c;
     unsigned n = vector_of(g);
     kir_value like = tly_neutral(c, c->acc);
     for (unsigned k = 0; k < n; k++)
-        v[k] = tly_team_get(g, tile->parked, (segment * n + k) * tile->apart, like);
+        v[k] = tly_team_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
 }
 
 /* Neighbouring invocations in neighbouring words. */
-void tly_tile_park(tly_gpu *g, tly_tile *tile)
+void tly_tile_spill(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
     if (!tly_gpu_parks(c->p, g->plan))
         return;
     kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, c->acc_bytes));
     kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(c->p, g->plan));
-    tile->parked = ptradd(c, all, own);
+    tile->spilled = ptradd(c, all, own);
     tile->apart = (int64_t)g->plan->workgroup * c->acc_bytes;
     for (unsigned s = 0; s < segments_of(g); s++)
-        tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
+        tly_tile_spill_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
 }
 
-void tly_tile_unpark(tly_gpu *g, tly_tile *tile)
+void tly_tile_restore(tly_gpu *g, tly_tile *tile)
 {
-    for (unsigned s = 0; tile->parked && s < segments_of(g); s++)
-        tly_tile_unpark_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
+    for (unsigned s = 0; tile->spilled && s < segments_of(g); s++)
+        tly_tile_restore_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
 }
