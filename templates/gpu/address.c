@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an invocation's ids to addresses: which item it works on, where its row, lane and chunk
- * begin. Offsets are 32 bits wide where the plan has shown that they suffice, else 64.
+ * Finds what an invocation works on and where that lies: its item from its ids, then the addresses
+ * of its row, lane and chunk. Offsets have 32 bits where the plan has shown that they suffice.
  */
 #include "gpu.h"
 

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns: one invocation goes along one lane, or along several neighbours at once, in the plain
- * loop's own order; the invocations beside it take the lanes beside, so that what a subgroup reads
- * at once lies together. Also every scan in serial order, and rows that are too short for a team.
- * Lanes that are too few to fill the device are cut into chunks: totals, carries (carries_apart.c),
- * scans.
+ * One invocation scans one lane, or several neighbours at once, in serial order. Neighbouring
+ * invocations take neighbouring lanes, so that a subgroup's loads lie together. This template also
+ * serves all scans that must have serial order, and rows that are too short for a team.
+ * Lanes that are too few to fill the device are cut into chunks, in three passes: totals, carries
+ * (carries_apart.c), scans.
  */
 #include "gpu.h"
 
 #include <string.h>
 
-/* Positions on their way at once: memory latency is hidden within each invocation, too. */
+/* Positions of a trip: their loads overlap within an invocation. */
 static unsigned ahead(const tly_gpu *g)
 {
     return (unsigned)g->plan->segments;
 }
 
-/* Positions of a trip of one lane that is fetched before the last one is done: as GPUs' plans have
- * it. */
+/* Trips of one lane and so many positions are fetched ahead. Plans for GPUs have them. */
 enum { FETCHED_AHEAD = 16 };
 
 typedef struct strip {
     const tly_gpu_row *row;
     int storing;
-    int vectors;                      /* the lanes by accesses as wide as they go, or one by one */
-    int classes;                      /* not the total is asked for, but classes and distance */
-    int drifts;                       /* the total's excess is asked for, too */
+    int vectors;                      /* lanes are accessed by vectors, or one by one */
+    int classes;                      /* states are classes, and the distance is tracked */
+    int drifts;                       /* the excess is tracked */
     unsigned tracked;                 /* of each lane beside its carry: extremes, or the distance;
                                          behind extremes the excess, if it is asked for */
     kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then what it tracks */
@@ -132,10 +131,10 @@ static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_
     emit_end(c, &l);
 }
 
-/* The same from 0 on, of one trip at least: the next one's elements are on their way while those of
- * this one are combined and stored. Two trips at a time, so that none that are on their way need be
- * moved at the loop's end, and so waited for; nor is there a branch around a fetch, which compilers
- * wait behind: beyond `to` the last trip's elements are fetched again, for nothing. */
+/* The same from 0 on, at least one trip. The next trip's elements are loaded while those of this
+ * one are combined and stored. The loop does two trips at a time: with one, it would move the
+ * loaded elements at its end, and so wait for them. No load is in a branch, as compilers wait
+ * behind those: beyond `to` the last trip's elements are loaded again. */
 static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 {
     tly_build *c = &g->c;
@@ -157,9 +156,9 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
     emit_end(c, &l);
 }
 
-/* All of [0, count): whole trips, then the rest one by one. Trips that an invocation's registers
- * hold twice are fetched ahead; narrow ones are halves, as their conversions make up most of the
- * code. */
+/* All of [0, count): whole trips, then the rest one by one. Trips that fit twice into registers are
+ * fetched ahead. Those of narrow elements have half the positions, as their conversions are most of
+ * the code. */
 static void in_trips(tly_gpu *g, strip *s, kir_value count)
 {
     tly_build *c = &g->c;
@@ -201,7 +200,7 @@ static void along(tly_gpu *g, strip *s, kir_value count)
     emit_end(c, &aligned);
 }
 
-/* The classes of the lanes whose totals are no use; `range`: two of each lane. */
+/* Publishes the classes of lanes whose totals are bad. `range`: two values a lane. */
 static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_value *all,
                       kir_value *range)
 {
@@ -263,7 +262,7 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     }
 }
 
-/* Whatever the plan's: it may be one of rows. */
+/* Positions of a trip in tly_gpu_along, whose plan may be one of rows. */
 enum { ALONE_AHEAD = 8 };
 
 kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry)

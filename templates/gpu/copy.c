@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scans and reductions are measured by: a copy by tiles, in the scans' own way through memory,
- * for a device's own copy takes another way (template=copy); and a reading of whole chunks, the
- * least that a reduction does (template=read; docs/vulkan-internals.md).
+ * The yardsticks of scans and reductions (docs/vulkan-internals.md). template=copy copies by tiles,
+ * with the same accesses as a scan; a device's own copy has others. template=read reads whole
+ * chunks, the least that a reduction does.
  */
 #include "gpu.h"
 
@@ -27,7 +27,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     emit_end(c, &exists);
 }
 
-/* A value that words are not likely to come to: what is read must seem to matter. */
+/* An unlikely result of the loads: a store depends on it, so that compilers keep the loads. */
 enum { UNLIKELY = 0x5bd1e995 };
 
 void tly_gpu_build_read(tly_gpu *g, unsigned pass)

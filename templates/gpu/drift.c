@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of many elements next to 1. The same partial products are rounded in the same way each
- * time, and these errors add up. The excess of a product, P - 1, has a rounding error that is
- * smaller than the product's by as much as the excess is below 1:
+ * Corrects products of many elements next to 1. Equal tiles have equal rounding errors, which add
+ * up along a row. The excess of a product, P - 1, is small, and so are its rounding errors:
  *
  *     P x - 1 = (P - 1) x + (x - 1)          P Q - 1 = (P - 1) + (Q - 1) + (P - 1) (Q - 1)
  *
- * An excess counts as long as its product stays near 1, so that it neither loses digits nor leaves
- * the range; one that does not is FAR, and stays that whatever it is joined with.
+ * An excess is exact enough while its product stays near 1. Otherwise it is FAR, and whatever it is
+ * joined with is FAR, too.
  */
 #include "gpu.h"
 
@@ -30,8 +29,8 @@ static kir_value real(tly_build *c, unsigned which)
     return constant(c, c->acc, constants[which][c->acc.kind == KIR_F64]);
 }
 
-/* The upper bits with the sign: as integers without one, negative floats are above all others, and
- * order by magnitude. */
+/* The upper 32 bits with the sign. As unsigned integers, those of negative floats are above all
+ * others, and order by magnitude. */
 static kir_value upper(tly_build *c, kir_value x)
 {
     unsigned words = c->acc.kind == KIR_F64 ? 2 : 1;
@@ -39,8 +38,7 @@ static kir_value upper(tly_build *c, kir_value x)
     return kir_extract(c->b, x, words - 1);
 }
 
-/* Outputs that are narrower than their accumulators show little of it, and a product of two
- * elements is to be rounded once. */
+/* Narrower outputs hide these errors, and a product of two elements must be rounded once only. */
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 {
     const tly_build *c = &g->c;
@@ -99,9 +97,9 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
     return choose(c, is_known(c, excess), add(c, excess, real(c, ONE)), total);
 }
 
-/* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the
- * carry is another each time. One that is zero, infinite or NaN goes by its class. Where the
- * carry is small, its part carry * excess may be subnormal, which devices may take for zero. */
+/* carry + carry * excess is rounded otherwise for each tile, as the carry changes: 1 + excess would
+ * be rounded alike for all. A carry that is zero, infinite or NaN goes by its class. Small ones do,
+ * too: carry * excess may be subnormal, which devices may take for zero. */
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;

@@ -66,26 +66,28 @@ static inline unsigned tly_gpu_elements(const tly_gpu *g)
 
 /* ---- how far products are from 1 (drift.c) ---- */
 
-/* The product of some elements, less 1; the upper bits of the lowest that this has been. */
+/* `product`: that of some elements, less 1. `lowest`: the upper bits of the lowest value that it
+ * had on the way. */
 typedef struct tly_excess {
     kir_value product, lowest;
 } tly_excess;
 
-/* Whether the rounding errors of products of so many elements are worth it. */
+/* Whether products of so many elements are corrected for their rounding errors. */
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count);
 tly_excess tly_excess_none(tly_build *c);
 void tly_excess_add(tly_build *c, tly_excess *e, kir_value x);
 kir_value tly_excess_far(tly_build *c);
-/* An accumulator, FAR where the product has not stayed near 1. */
+/* The excess as an accumulator: FAR if the product has not stayed near 1. */
 kir_value tly_excess_of(tly_build *c, const tly_excess *e);
 kir_value tly_excess_is_near(tly_build *c, kir_value excess); /* i1 */
-/* Of both products together; the first whether near or not. Neither depends on which is x. */
+/* The excess of the product of two products, symmetric in x and y. The joined one is FAR where it
+ * is not near 1. */
 kir_value tly_excess_product(tly_build *c, kir_value x, kir_value y);
 kir_value tly_excess_join(tly_build *c, kir_value x, kir_value y);
-/* The product by its excess, unless that is FAR. */
+/* `total` as its excess has it; `total` itself if the excess is FAR. */
 kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total);
 
-/* ---- words: i32 ---- */
+/* ---- literals of 32 bits ---- */
 
 static inline kir_value u32(tly_gpu *g, int64_t v)
 {
@@ -116,9 +118,9 @@ static inline kir_value negated(tly_gpu *g, kir_value i1)
 
 /* ---- offsets, and what the launch says (address.c) ---- */
 
-/* A literal offset, and a word as an offset. */
+/* A literal offset, and a u32 as an offset. */
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
-kir_value tly_gpu_widened(tly_gpu *g, kir_value word);
+kir_value tly_gpu_widened(tly_gpu *g, kir_value v);
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
 /* ---- items and addresses (address.c) ---- */
@@ -130,7 +132,7 @@ typedef struct tly_gpu_item {
     kir_value valid;  /* i1: it exists */
     kir_value record; /* its number among records: chunk * (rows * lanes) + index */
 } tly_gpu_item;
-/* The number of this workgroup, whatever way the grid is folded. */
+/* The number of this workgroup. The grid may be folded into two dimensions. */
 kir_value tly_gpu_group(tly_gpu *g);
 tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks);
 /* Items of one chunk: rows * lanes of the dispatch. */
@@ -147,24 +149,24 @@ typedef struct tly_gpu_row {
     tly_gpu_axis tensor[TLY_TENSOR_COUNT];
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
-/* The row moved on by `position` (a word). */
+/* The row moved on by `position`, a u32, and the address of that position in one tensor. */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
-/* A position so many after the one that `p` is the address of: its address but for *offset. */
+/* `p` is the address of a position. The one `after` it is at the returned address + *offset. */
 kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
                        int64_t *offset);
 
-/* Positions of a row, of which `count` exist; 0: all that are asked for do. */
+/* Positions of a row. `count` of them exist; 0: all that are named do. */
 typedef struct tly_gpu_extent {
     const tly_gpu_row *row;
     kir_value count;
 } tly_gpu_extent;
-/* The place of one of them, a u32, and of the neighbours that an item takes. A position that does
- * not exist has the last one's place. */
+/* The place of a position, a u32. Its lanes are the neighbours that an item takes. A position that
+ * does not exist has the place of the last one, as loads read that in its stead. The place refers
+ * to *extent. */
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position);
 
-/* The state after `count` positions of one scan that begins at `row`, in the plain loop's order
- * (columns.c). */
+/* Scans `count` positions from `row` on in serial order, and returns the carry (columns.c). */
 kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry);
 
 /* The first position of a chunk, and how many there are from there to its end. */
@@ -175,26 +177,26 @@ kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
 enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
 
-/* Elements as they are stored (f16 and bf16: an i32's lower half), to accumulators and back. */
+/* Converts stored elements to accumulators and back. Elements of 8 and 16 bits are the lower bits
+ * of a u32. */
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
-/* `count` neighbours by aligned accesses of 16 bytes, or of all of them where that is less. */
+/* `count` neighbours by aligned accesses of 16 bytes, or by one of less that holds all of them. */
 void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
                           unsigned count);
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                         unsigned count);
-/* The same of neighbours along an axis, the first of them at `p`: its step, a literal, may go
- * downwards in memory. */
+/* The same along an axis whose step is a literal, 1 or -1 elements. The first one is at `p`. */
 void tly_gpu_fetch_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step, kir_value *stored,
                          unsigned count);
 void tly_gpu_put_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step,
                        const kir_value *stored, unsigned count);
-/* Whether the problem's steps allow that. */
+/* Whether the steps of all tensors allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
-/* States and range extremes in scratch: a record is the scans' states, then each one's extremes. */
+/* A record in scratch holds the states of all scans of an item, then the extremes of each. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index);               /* of an item */
@@ -202,19 +204,19 @@ kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number); /* number
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range);
 
-/* In front of the tiles'; where lanes' words fill lines, a line. */
+/* Bytes in front of the records of tiles. Records of lanes fill lines, and so need a whole one. */
 enum { TLY_GPU_TICKET_BYTES = 16, TLY_GPU_TICKET_LINE = 128 };
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g);       /* a tile's, in look-back (look_back.c) */
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (look_back_lanes.c) */
 
-/* What position 0 begins with where no dispatch comes before. Of sums that show it first it is
- * +0, and no literal: adding one is taken for nothing by compilers (lavapipe's), so that sums of
- * -0 would be -0. */
+/* The state before position 0 where no dispatch comes before. Exclusive sums show it, as +0. It is
+ * no literal: compilers (lavapipe's) drop the addition of a literal 0, and sums of -0 would be
+ * -0. */
 kir_value tly_gpu_start(tly_gpu *g);
-/* What position 0 of the dispatch continues: the carries, or the start of a scan. `which`: which
- * of the item's scans. */
+/* The state before position 0 of the dispatch: the last dispatch's carry, or the start of a scan.
+ * `which` of the item's scans. */
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which);
-/* Stores it if another dispatch follows. */
+/* Stores the carry if another dispatch follows. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
 
 /* ---- teams: invocations that scan together (team.c) ---- */
@@ -234,58 +236,57 @@ typedef struct tly_team {
 } tly_team;
 
 tly_team tly_team_make(tly_gpu *g);
-/* A value or a state in workgroup memory, and one like it. */
+/* Writes a value or a state to workgroup memory, and reads one of the type of `like`. */
 void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v);
 kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like);
-/* The value of another lane of the lane group. Every lane takes part. */
+/* The value of another lane of the lane group. Every lane must call it. */
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
-/* i1: one of the team's first lanes, of which each speaks for one of the interleaved scans. */
+/* i1: the lane is one of the team's first, each of which stores for one interleaved scan. */
 kir_value tly_team_leads(tly_gpu *g, const tly_team *t);
 /* The value that lane 0 of lane group 0 has, for the whole team. */
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
-/* Ends a loop's trip: the next one may write again to all that this one has exchanged. */
+/* Ends a loop's trip, so that the next one may write to all slots that this one has read. */
 void tly_team_rest(tly_gpu *g, tly_team *t);
-/* Inclusive over the lanes of a class. `sound`, or NULL: a word that is 0 or 1 in each lane, and
- * stays 1 where it is in all that goes into the lane's sum and each sum on the way fits
+/* Inclusive over the lanes of each interleaved scan. `sound`, or NULL: a u32 of each lane, 0 or 1.
+ * A lane's stays 1 if it is 1 in all lanes that its sum is of, and each partial sum fits
  * (tly_gpu_fits_half). */
 kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound);
-/* v of all lanes of the lane group together, by an operation that minds no order. */
+/* Reduces v over the lane group by an operation that is exact in every order. */
 kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
-/* i1: it holds in every lane of the lane group; of the team. */
+/* i1: `holds` is true in every lane of the lane group, or of the team. */
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
 kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds);
-/* The value that lane 0 of this lane group has, for a team of several. */
+/* Teams of several lane groups: the value that lane 0 of this one has. */
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group);
-/* The values that lane 0 of each lane group has, for a team of several. */
+/* Teams of several lane groups: the values that lane 0 of each has. */
 void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all);
-/* v of all of a scan's lanes together, by an operation that minds no order. */
+/* Reduces v over the team's lanes of each scan by an operation that is exact in every order. */
 kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
-/* Extremes over all of a scan's lanes. */
+/* The extremes over the team's lanes of each scan. */
 void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
-/* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
+/* The local scan of one tile. An invocation has several segments of `vector` neighbours each. */
 typedef struct tly_tile tly_tile;
 struct tly_tile {
-    kir_value x[TLY_GPU_MOST_ELEMENTS];         /* lifted, neutral beyond the end */
+    kir_value x[TLY_GPU_MOST_ELEMENTS];         /* elements' states, neutral beyond the end */
     kir_value y[TLY_GPU_MOST_ELEMENTS];         /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS];    /* the prefix before each vector */
     kir_value total;                            /* of the tile; of several scans, each lane's own */
     kir_value ranges[TLY_GPU_MOST_SEGMENTS][2]; /* extremes of each of this invocation's vectors */
-    kir_value range[2];                         /* of all that, and the total; or `folded` */
-    int folded;                                 /* of the scan's y in the whole team */
-    kir_value summary;                          /* look-back: what others may combine; else 0 */
-    int silent;                                 /* the carry alone is asked for */
-    int goes_on;                                /* the excess is asked for, as tiles follow ... */
+    kir_value range[2];                         /* of these and the total */
+    int folded;                                 /* `range` is that of the whole team */
+    kir_value summary;                          /* look-back: classes that others combine; else 0 */
+    int silent;                                 /* the carry alone is wanted, no results */
+    int goes_on;                                /* the excess is wanted, as tiles follow ... */
     kir_value more;                             /* ... where this (i1) holds; 0: always */
     kir_value excess;                           /* of the total (drift.c); 0: none */
-    /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
-     * nobody asks. */
+    /* Called with the carry after the tile before the results are stored; NULL: not called. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
     void *user;
-    int rereads;       /* done again, it reads its elements again, and stores by itself (redo.c) */
+    int rereads;       /* done again, it loads its elements again, and stores by itself (redo.c) */
     kir_value spilled; /* workgroup memory for an invocation's states; 0: none */
-    int64_t apart;     /* bytes from one of these to the next */
-    int staged;        /* elements are there from the start, and results go there */
+    int64_t apart;     /* bytes from one of these states to the next */
+    int staged;        /* elements are in `spilled` from the start, and results go there */
 };
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
@@ -298,81 +299,82 @@ tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_exte
 
 /* ---- tiles in memory (tile.c) ---- */
 
-/* `count`: positions from the tile's start that exist, as a word. */
+/* `count`: positions from the tile's start that exist, a u32. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
-/* One segment's vector alone, where `when` (i1), for what is rare: little code (tile_vector.c). */
+/* Stores one segment where `when` (i1) holds. Little code, for rare paths (tile_vector.c). */
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored);
-/* Local results in workgroup memory while the tile waits, if the plan says so, and then in their
- * place the elements of one that is done again (tile_vector.c). */
+/* Spills local results to workgroup memory while the tile waits, if the plan says so. A tile that
+ * is done again keeps its elements there (tile_vector.c). */
 void tly_tile_spill(tly_gpu *g, tly_tile *tile);
 void tly_tile_restore(tly_gpu *g, tly_tile *tile);
-/* One segment's vector of these: states, or results of one that is staged. */
+/* One segment: states, or the results of a staged tile. */
 void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
 void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
-/* After the scan: extremes of this invocation's local results; of all of the team's. */
+/* After the scan: the extremes of this invocation's local results, then those of the team's. */
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
-/* Load, scan, watch. */
+/* Loads, scans, and finds the range. */
 void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
-/* In place, from states that a tile shows to what is stored; `numbers`: no NaN is among it. */
+/* Turns states into stored elements, in place. `numbers`: none is a NaN. */
 void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, int numbers,
                      kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);
-/* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
- * of the local results does not allow it, the tile is done again (redo.c). */
+/* Stores the results after `carry`, and returns the carry after the tile. If the range of the local
+ * results forbids combining them with the carry, the tile is done again (redo.c). */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
-/* All of it, to the end. */
+/* Loads, scans and finishes. */
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry);
-/* The carry after it, with the rounding errors of one product, if its excess is known (drift.c). */
+/* The carry after the tile. A known excess corrects its rounding errors (drift.c). */
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry);
-/* The local result that an invocation's i-th element shows, exclusive or not. */
+/* The local result of an invocation's i-th element, of an exclusive scan the prefix before it. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
-/* What the elements show after `carry`, unless they have been stored (rereads), and the carry
- * after the tile, where the local results do not fit; `fits`: those of interleaved scans that do
- * (redo.c). */
+/* For a tile whose local results do not fit: finds the results after `carry`, or stores them
+ * (rereads), and returns the carry after the tile. `fits`, i1: of several scans, this one's results
+ * do fit (redo.c). */
 kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, const tly_tile *tile,
                         kir_value carry, kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
 
 kir_value tly_gpu_finite(tly_gpu *g, kir_value x); /* i1 */
-/* What the element leaves of an infinite or zero prefix: products: -1, 1, or the element itself if
- * it is zero, infinite or NaN; sums: nothing, or what is infinite or NaN. Exact in every order. */
+/* The class of an element: what it does to a prefix that is zero or infinite. Products: the element
+ * itself if it is zero, infinite or NaN, else its sign as 1 or -1. Sums: the element if it is
+ * infinite or NaN, else neutral. Classes combine exactly in every order. */
 kir_value tly_gpu_class(tly_gpu *g, kir_value x);
-/* Products: the upper word of ||x| - 1|, 0 of what is zero, infinite or NaN. */
+/* Products: the upper 32 bits of ||x| - 1|; 0 if x is zero, infinite or NaN. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
 int tly_gpu_has_distance(const tly_gpu *g);
-/* Of what has told nothing of its distance: that of large finite elements, f32 or f64. All bits set
- * would not do: tly_gpu_settled takes one more as the bits of a number, which then is -0. */
+/* Stands for an unknown distance: that of large finite elements, f32 or f64. It cannot have all
+ * bits set, as tly_gpu_settled takes FAR + 1 as the bits of a number. */
 enum { TLY_GPU_FAR = 0x7f000000 };
-/* i1: elements no farther from 1 move this prefix by their class alone: it is infinite, NaN, or of
- * products zero or so small that it rounds to itself. */
+/* i1: elements within this distance change the prefix by their class alone. It is infinite or NaN,
+ * or, of products, zero or so small that it rounds to itself. */
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance);
-/* The combination of classes, and the largest distance. */
+/* A summary is the combined class of elements, then their largest distance. */
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary);
 void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x);
 void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary);
-/* i1: the classes decide, whatever the carry: NaN, of products zero, of sums infinite. */
+/* i1: the result is this class whatever the carry: NaN, of products zero, of sums infinite. */
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value classes);
-/* i1: local results with these extremes hold after the carry. */
+/* i1: local results with these extremes may be combined with the carry. */
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry);
-/* i1: all local results that are good by themselves hold after the carry. */
+/* i1: all local results that are good by themselves may be combined with the carry. */
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry);
-/* i1: two of these combined, a carry and a total, are such a carry. */
+/* i1 of a carry and of a total: combined they make such a carry. */
 kir_value tly_gpu_fits_half(tly_gpu *g, kir_value x);
-/* What is published of a stretch: its total and extremes, or, where they are bad, its classes, a
- * mark that fits no carry, and the distance. `summary` is of any value where `good`. */
+/* Makes what a stretch publishes, in place: its total and extremes if they are `good`, else its
+ * class, a mark that fits no carry, and its distance. `summary` may be anything where `good`. */
 void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
                      kir_value *range);
-/* i1: so published, it may be combined with the carry. */
+/* i1: what a stretch has published may be combined with the carry. */
 kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry);
-/* i1: and so may the totals within it, one after the other, if it was published of several. */
+/* i1: so may each of the totals that it was made of. */
 kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value carry);
-/* The summary goes on with what has been published of the next stretch. */
+/* Adds to the summary what the next stretch has published. */
 void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range);
 
 #endif

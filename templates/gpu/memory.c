@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements, records and carries in a GPU's memory. Narrow elements are moved in 32-bit words where
- * several go at once, and alone as 8 or 16 bits: no arithmetic in these is asked of a device.
+ * Elements, records and carries in a GPU's memory. Devices need no arithmetic of 8 or 16 bits:
+ * narrow elements are loaded and stored alone at their size, or several at once in 32 bits.
  */
 #include "gpu.h"
 
@@ -11,7 +11,7 @@ int tly_gpu_has_vectors(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
     if (g->launch->form == TLY_GPU_LANES)
-        return g->lanes > 1; /* the plan has seen to it */
+        return g->lanes > 1; /* the plan allows only such steps */
     int dense = g->unit == 1;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         dense &= p->tensor[t].step == 1 || p->tensor[t].step == -1;
@@ -137,7 +137,7 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 
 /* ---- vectors along an axis ---- */
 
-/* Bytes from a vector's first position to its lowest address: an axis may go downwards. */
+/* Bytes from a vector's first position to its lowest address. */
 static int64_t lowest(int64_t step, unsigned count)
 {
     return step < 0 ? step * (count - 1) : 0;
@@ -205,8 +205,7 @@ kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
     return scratch_at(g, arg(&g->c, KIR_ARG_CARRIES), index, states(g));
 }
 
-/* Within a record words reach, which may lie in workgroup memory, where there are no other
- * offsets. */
+/* Within a record offsets are u32: it may lie in workgroup memory, which has no others. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
     tly_build *c = &g->c;

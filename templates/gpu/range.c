@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can still be said of a stretch of elements where the range guard has failed: its class, the
- * product of the signs, zeros, infinities and NaNs in it (of a sum: its infinities and NaNs), which
- * is exact in every order; and after which carries that is all that matters (docs/range.md).
+ * What remains known of a stretch of elements whose range guard has failed: its class, and after
+ * which carries the class alone decides (docs/range.md). The class is the product of the signs,
+ * zeros, infinities and NaNs, or of a sum its infinities and NaNs. It is exact in every order.
  */
 #include "gpu.h"
 
 enum { ZERO, ONE, LEAST_NORMAL, INFINITE, MINUS_INFINITE, MINUS_ONE, HALF, UP_ONCE, UP_AGAIN };
 
-/* For a highest result: above every float. */
+/* In place of the highest result: above every float. */
 enum { BAD = 0x7fffffff };
 
 /* As f32 and f64; the last two together take the least subnormal to 1. */
@@ -53,7 +53,7 @@ static kir_value regular(tly_gpu *g, kir_value x)
     return band(c, tly_gpu_finite(g, x), une(c, x, real(g, ZERO)));
 }
 
-/* Bits of floats that are not negative order like their values: the upper word of |x|. */
+/* The upper 32 bits of |x|. They order like |x|. */
 static kir_value high_bits(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
@@ -79,9 +79,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
     return choose(c, regular(g, x), sign, x);
 }
 
-/* What is regular is asked here of the size: classes ask the element, much later in a tile that
- * is done again, and a compiler that found one question would keep 16 answers in registers until
- * then. */
+/* This asks the magnitude whether it is regular, and classes ask the element. They do so much later
+ * in a tile that is done again. If both asked the same question, compilers would keep 16 answers in
+ * registers until then. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
@@ -117,7 +117,7 @@ void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
         summary[1] = tly_team_fold(g, t, KIR_UMAX, summary[1]);
 }
 
-/* The least float above all those whose upper word this is. */
+/* The least float above all those with these upper 32 bits. */
 static kir_value above(tly_gpu *g, kir_value upper)
 {
     tly_build *c = &g->c;
@@ -168,7 +168,7 @@ static kir_value is_bad(tly_gpu *g, const kir_value *range)
     return is(g, range[0], BAD);
 }
 
-/* By classes, if these were published. */
+/* If classes were published: they decide after this carry. */
 static kir_value settled_by(tly_gpu *g, const kir_value *range, kir_value carry)
 {
     return tly_gpu_settled(g, carry, tly_gpu_has_distance(g) ? range[1] : 0);
@@ -189,7 +189,7 @@ kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value car
     return bor(c, tly_gpu_fits(g, range, carry), settled);
 }
 
-/* What is good by itself has told nothing of its distance. */
+/* A stretch that is good has published extremes in place of its distance. */
 void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range)
 {
     tly_build *c = &g->c;

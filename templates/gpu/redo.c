@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tile whose local results cannot be trusted after their carry, done again without anybody going
- * along it. The local results hold up to the first vector that left the range. From there on lanes
- * take turns: whoever's turn it is takes the true prefix through its own few elements, in the plain
- * loop's order, and hands it on. As soon as the prefix is settled (zero, infinite, NaN, or a
- * subnormal that no element here moves) the rest is the prefix combined with classes, a scan that
- * is exact in every order. The bits depend on plan and data alone.
+ * Does a tile again whose local results cannot be combined with the carry. Its bits depend on plan
+ * and data alone.
  *
- * A tile that has not kept its elements (rereads) has no more in registers than elements, or local
- * results, or classes. It reads elements twice, stores what its turns show as soon as it is known,
- * and so holds nothing that those that seldom come here would pay for.
+ * Local results hold up to the first vector that left the range. From there on lanes take turns: a
+ * lane takes the true prefix through its own few elements in serial order and hands it on. The
+ * turns end once the prefix is settled: it is zero, infinite, NaN, or a subnormal that no element
+ * here moves. The other results are this prefix combined with classes, a scan that is exact in
+ * every order.
+ *
+ * A tile that has not kept its elements (rereads) holds only elements, or local results, or classes
+ * in registers at a time, so that this rare path does not cost the common one registers. It loads
+ * its elements twice, and stores results as soon as it knows them.
  */
 #include "redo.h"
 
-/* A lane's place among those that take turns; interleaved scans go side by side. */
+/* A lane's number among those of its scan that take turns. */
 static kir_value place(tly_gpu *g, const tly_redo *r)
 {
     return g->unit == 1 ? r->team->lane : udiv(&g->c, r->team->lane, u32(g, g->unit));
@@ -37,8 +39,8 @@ static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
     return distance;
 }
 
-/* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
- * one: what failed may have been the total alone, which the last turn makes. */
+/* The first turn of all lanes whose local results do not fit, and the largest distance. If only the
+ * total does not fit, this is the last turn. */
 static void find_first(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
@@ -48,11 +50,11 @@ static void find_first(tly_gpu *g, tly_redo *r)
         kir_value turn = umin(c, first, own);
         first = choose(c, tly_range_good(c, r->tile->ranges[s], r->carry), first, turn);
     }
-    if (r->team->used < r->team->width) { /* lanes without elements know of none */
+    if (r->team->used < r->team->width) { /* lanes without elements have no turn */
         kir_value idle = ule(c, u32(g, r->team->used), r->team->lane);
         first = choose(c, idle, u32(g, r->all - 1), first);
     }
-    if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
+    if (tly_gpu_has_distance(g)) { /* a largest and a smallest u32, as extremes are */
         pair[0] = r->distance;
         pair[1] = first;
         tly_team_fold_range(g, r->team, pair);
@@ -95,7 +97,7 @@ static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
     return prefix;
 }
 
-/* The lane group's turns in one segment. Scans side by side have their first turns anywhere. */
+/* The lane group's turns in one segment. Interleaved scans may begin at different turns. */
 static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
@@ -133,7 +135,7 @@ static void carry_walk(const tly_gpu *g, tly_region *region, tly_redo *r)
     emit_carry(region, segments_of(g), r->from);
 }
 
-/* Lane group after lane group, each told by the one before through workgroup memory. */
+/* One lane group after the other, which get the prefix through workgroup memory. */
 static void take_turns_by_groups(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
@@ -181,9 +183,9 @@ static void walk(tly_gpu *g, tly_redo *r)
     }
 }
 
-/* Elements and local results, of which only the latter are left, and parked elements. What turns
- * show before the first one of a walk is stored, so that these are no longer held either, and
- * elements are read again: of those that have been stored in place of them nobody asks any more. */
+/* Loads and scans the elements again, and stores the results of all turns before the walk, so that
+ * local results need no registers during it. Then the elements are loaded once more. In place, the
+ * stored ones have been overwritten, but the walk does not use them. */
 static void begin_again(tly_gpu *g, tly_redo *r)
 {
     tly_tile *tile = r->tile;
@@ -229,7 +231,7 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, c
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
         after = choose(c, fits, tly_tile_after(g, tile, carry), after);
-    if (tile->summary) /* as those compute it who look back */
+    if (tile->summary) /* as tiles that look back compute it */
         after = choose(c, tly_gpu_prevails(g, tile->summary), tly_combine(c, carry, tile->summary),
                        after);
     if (tile->publish != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tile shows that is done again, behind its turns (redo.c). */
+/* The results of a tile that is done again, once its turns are known (redo.c). */
 #include "redo.h"
 
 const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
@@ -10,7 +10,6 @@ const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
     return x;
 }
 
-/* What a tile shows at its invocation's i-th element. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
 {
     return !g->c.p->exclusive      ? tile->y[i]
@@ -18,7 +17,7 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
                                    : tile->y[i - 1];
 }
 
-/* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
+/* i1: this lane's turn in the segment lies before the walk, or behind it. */
 static kir_value is_early(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     return less(&g->c, r->own, brought_back(g, r, r->first, s));
@@ -29,8 +28,8 @@ static kir_value is_late(tly_gpu *g, const tly_redo *r, unsigned s)
     return at_most(&g->c, brought_back(g, r, r->stop, s), r->own);
 }
 
-/* i1: it shows what classes make of it. That this is asked in one comparison, and another one
- * than the classes' own, spares registers, see tly_gpu_distance. */
+/* i1: the turn's results come from classes. A comparison of its own, not that of the classes,
+ * spares registers (see tly_gpu_distance in range.c). */
 static kir_value shows_class(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
@@ -93,8 +92,8 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
     emit_end(c, &stores);
 }
 
-/* Local results of parked elements, as the team's scan has them: so they need not be held until
- * here. */
+/* The local results of spilled elements, as the team's scan has made them. Scanned again here, they
+ * need no registers until now. */
 static void scan_spilled(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows: a team goes along a row, or along one chunk of it, tile by tile, with the carry in
- * registers. Long rows that are too few to fill the device are cut: first every chunk's total,
- * then the carries before them (carries.c), then every chunk's scan from its carry.
+ * A team scans a row, or one chunk of it, tile by tile, with the carry in registers. Long rows that
+ * are too few to fill the device are cut into chunks, in three passes: the total of every chunk,
+ * the carries before them (carries.c), and the scan of every chunk from its carry.
  */
 #include "gpu.h"
 
-/* What a team goes along: the item's row from its chunk's start, and how many positions; all of
- * the row where there are no chunks. */
+/* What a team scans: the item's row from its chunk's start on, or all of it without chunks. */
 typedef struct stretch {
     tly_gpu_row row;
     kir_value count;
@@ -22,7 +21,7 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
     return (stretch){ tly_gpu_at(g, &row, begin), tly_gpu_chunk_count(g, begin) };
 }
 
-/* The stretch's classes, for those of the scans whose total is no use. */
+/* Publishes the stretch's class for those of its scans whose total is bad. */
 static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value good, kir_value *all,
                       kir_value *range)
 {
@@ -44,7 +43,7 @@ static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value g
     emit_end(c, &fine);
 }
 
-/* Local results of a chunk: its total and extremes go to its record. */
+/* Stores a chunk's total and extremes in its record. */
 static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
@@ -98,7 +97,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     tly_team_rest(g, t);
     emit_end(c, &tiles);
     if (tly_gpu_has_chunks(g))
-        return; /* the middle pass knows */
+        return; /* the middle pass has stored the carry */
     emit_if(c, &leads, tly_team_leads(g, t));
     tly_gpu_last_carry(g, item, t->lane, carry);
     emit_end(c, &leads);

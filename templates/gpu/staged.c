@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Staged: rows of one tile each whose memory no vectors fit, as they begin anywhere or their
- * elements are apart. Round by round neighbouring invocations access neighbouring elements, one
- * each; in workgroup memory each then finds those that follow one another, an odd number, so that
- * the slots of a subgroup lie in different banks. A row fills its tile but for the last few rounds:
- * these alone look where it ends.
+ * Scans rows of one tile each that vectors cannot load, as rows begin anywhere or elements are
+ * apart. In each round neighbouring invocations load neighbouring elements, one each, and put them
+ * into workgroup memory. There each invocation finds elements that follow one another. Their number
+ * is odd, so that the slots of a subgroup lie in different banks. A row ends in the last few
+ * rounds: only these check positions.
  */
 #include "gpu.h"
 
@@ -19,7 +19,7 @@ typedef struct stage {
     tly_gpu_row row;
 } stage;
 
-/* Of the invocation's element of this round. */
+/* Bytes to the slot of the invocation's element of this round. */
 static int64_t beside(const stage *s, unsigned round)
 {
     return (int64_t)round * s->members * s->slot;
@@ -35,8 +35,7 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
     return add(&g->c, s->member, u32(g, (int64_t)round * s->members));
 }
 
-/* The states of the invocation's elements, by way of their slots; beyond the row's end neutral
- * ones. */
+/* The states of the elements that the invocation scans, neutral beyond the row's end. */
 static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 {
     tly_build *c = &g->c;
@@ -69,7 +68,7 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
         x[i] = tly_team_get(g, s->own, (int64_t)i * s->slot, like);
 }
 
-/* Results, which are in the invocations' own slots by now. */
+/* Stores the results, which tly_tile_finish has put into slots. */
 static void put(tly_gpu *g, const stage *s)
 {
     tly_build *c = &g->c;
@@ -96,8 +95,7 @@ static void put(tly_gpu *g, const stage *s)
     emit_end(c, &exists);
 }
 
-/* All invocations meet at the barriers: a team without a row of its own scans the last one
- * again. */
+/* All invocations must reach the barriers: a team without a row scans the last one again. */
 static stage stage_of(tly_gpu *g, unsigned teams)
 {
     tly_build *c = &g->c;
@@ -128,8 +126,8 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
     stage s = stage_of(g, teams);
-    /* The flag is never set. Compilers cannot know that a tile that is done again reads from the
-     * same slots, and so do not keep in registers for it what was read first. */
+    /* The flag is never set, but compilers cannot know. So a tile that is done again loads from the
+     * slots once more, in place of holding its elements in registers. */
     kir_value more = choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), u32(g, s.slot), u32(g, 0));
     tly_tile tile = {
         .rereads = 1, .spilled = ptradd(c, s.own, more), .apart = s.slot, .staged = 1

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Teams: a part of a subgroup, or a whole workgroup of several subgroups, that scans one tile.
- * Within a lane group values go by shuffles (integers may take the device's own scan; that of
- * floats has no fixed order), or through workgroup memory where a device has neither; between lane
- * groups through workgroup memory. The order of combination depends on the plan alone.
+ * A team is the invocations that scan one tile: a part of a subgroup, or a workgroup of several
+ * subgroups. The order in which it combines values depends on the plan alone.
+ *
+ * A lane group is the team's part of one subgroup. Its lanes exchange values by shuffles, or
+ * through workgroup memory on devices without them. Lane groups exchange theirs through workgroup
+ * memory. Integers may take the device's own scan; that of floats has no fixed order.
  */
 #include "gpu.h"
 
@@ -45,9 +47,9 @@ tly_team tly_team_make(tly_gpu *g)
     return t;
 }
 
-/* Address of the number-th of values of so many bytes, side by side so that several are read at
- * once, in the half that this exchange takes. Two halves in turn: who still reads one is through
- * before it is written again, as the other's barrier lies between. */
+/* The address of the number-th value in this exchange's half of the memory. Values lie side by
+ * side, so that one access reads several. Exchanges take the halves in turn: before a half is
+ * written again, the barrier of the other half's exchange has ended all reads of it. */
 static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
 {
     tly_build *c = &g->c;
@@ -109,7 +111,7 @@ kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
     return there;
 }
 
-/* What the one that speaks (i1) says, for the whole team. */
+/* The value of the one lane that speaks (i1), for the whole team. */
 static kir_value say(tly_gpu *g, tly_team *t, kir_value v, kir_value speaks)
 {
     tly_build *c = &g->c;
@@ -164,7 +166,7 @@ void tly_team_rest(tly_gpu *g, tly_team *t)
     t->turn = 0;
 }
 
-/* The value of the lane `by` below; what stands there below lane 0 is some lane's. */
+/* The value of the lane `by` below; where there is none, some other lane's. */
 static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
 {
     tly_build *c = &g->c;
@@ -178,14 +180,14 @@ static kir_value neutral(tly_gpu *g)
     return tly_neutral(c, c->acc);
 }
 
-/* Where there is a lane `by` below, `yes`. */
+/* `yes` where there is a lane `by` below, else `no`. */
 static kir_value if_below(tly_gpu *g, const tly_team *t, unsigned by, kir_value yes, kir_value no)
 {
     tly_build *c = &g->c;
     return choose(c, ule(c, u32(g, by), t->lane), yes, no);
 }
 
-/* Whether (a u32) the lane's sum so far and what goes into it are sound. */
+/* A u32: 1 if the sum so far fits, and all that it is of is sound. */
 static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
 {
     tly_build *c = &g->c;
@@ -208,8 +210,8 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
     return v;
 }
 
-/* Each lane group's total to all; the prefix before this one, and the team's total. `excess`:
- * that of this group's product, which becomes the team's; 0: none. */
+/* Exchanges the lane groups' totals. Returns the prefix before this group; *total becomes the
+ * team's. *excess, that of this group's product, becomes the team's; 0: none. */
 static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *excess,
                              kir_value *total)
 {
@@ -241,7 +243,7 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     return before;
 }
 
-/* Of two excesses, beside the operations of kernel IR. */
+/* Stands for tly_excess_join among the operations of kernel IR. */
 enum { JOIN = -1 };
 
 static kir_value join(tly_gpu *g, int op, kir_value x, kir_value y)
@@ -256,7 +258,7 @@ static kir_value fold_lanes(tly_gpu *g, tly_team *t, int op, kir_value v)
         kir_value lane = bxor(&g->c, t->lane, u32(g, by));
         v = join(g, op, v, tly_team_from(g, t, v, lane));
     }
-    /* All lanes have it by now; from one address it is seen to be one value. */
+    /* All lanes have the same value. Read from one address, it is uniform for compilers, too. */
     return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
 }
 
@@ -265,7 +267,7 @@ kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
     return fold_lanes(g, t, (int)op, v);
 }
 
-/* A u32 that is not 0 where a lane of the lane group has said yes. */
+/* A u32 that is not 0 if `says` holds in some lane of the lane group. */
 static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
 {
     tly_build *c = &g->c;
@@ -302,7 +304,7 @@ static kir_value last_of_scan(tly_gpu *g, const tly_team *t)
     return add(&g->c, tly_team_scan_of(g, t), u32(g, t->used - g->unit));
 }
 
-/* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
+/* Reduces each interleaved scan by itself: a scan along its lanes, whose last result all get. */
 static kir_value fold_scan(tly_gpu *g, tly_team *t, int op, kir_value v)
 {
     if (g->unit == 1)
@@ -312,7 +314,7 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, int op, kir_value v)
     return tly_team_from(g, t, v, last_of_scan(g, t));
 }
 
-/* Each lane group's values through workgroup memory, combined in the groups' order. */
+/* Combines the lane groups' values, exchanged through workgroup memory, in their order. */
 static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v, unsigned count)
 {
     tly_build *c = &g->c;
@@ -361,7 +363,7 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
 
 /* ---- excesses: docs/range.md, "Many factors next to 1" ---- */
 
-/* Of the lane group's elements, if it is asked for; else 0. */
+/* The excess of the product of the lane group's elements; 0 where it is not wanted. */
 static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
 {
     tly_build *c = &g->c;
@@ -380,8 +382,8 @@ static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
     return v;
 }
 
-/* Several scans side by side, one element a lane: segments hand each class on from the lanes that
- * end them. */
+/* Interleaved scans have one element a lane. Each segment begins with the carries of the lanes that
+ * end the one before. */
 static void scan_interleaved(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     kir_value ends = last_of_scan(g, t), carry = neutral(g);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows from the carry of one tile of a row. Where the range guard finds that the local
- * results cannot be trusted after this carry, nothing of the tile has been written yet, and it is
- * done again (redo.c).
+ * The last step of a tile: it combines the carry with the local results and stores them. First the
+ * range guard decides whether the local results may be combined with this carry. If not, nothing
+ * has been stored yet, and the tile is done again (redo.c).
  */
 #include "gpu.h"
 
@@ -13,7 +13,7 @@ static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *
     tly_range_begin(c, lanes);
     for (unsigned i = 0; i < count; i++)
         tly_range_track(c, lanes, y[i]);
-    range[0] = range[1] = 0; /* no more than there are are asked for */
+    range[0] = range[1] = 0; /* there may be fewer than two */
     tly_range_fold(c, lanes, range);
 }
 
@@ -24,7 +24,7 @@ void tly_tile_find_range(tly_gpu *g, tly_tile *tile)
     unsigned count = tly_range_count(c), vector = vector_of(g);
     if (count == 0)
         return;
-    /* After a zero nothing of y may show an overflow that the total has had on another way. */
+    /* Where y has become zero, only the total may show an overflow: it is combined otherwise. */
     extremes(g, &tile->total, 1, tile->range);
     for (unsigned s = 0; s < segments_of(g); s++) {
         extremes(g, tile->y + (size_t)s * vector, vector, tile->ranges[s]);
@@ -50,14 +50,14 @@ void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent
     }
 }
 
-/* How a tile whose range is watched goes on, and whether all of the team may. */
+/* A tile and what comes of it. */
 typedef struct ending {
     tly_team *team;
     tly_gpu_extent extent;
     const tly_tile *tile;
-    kir_value carry, fitting; /* before the tile, and behind it if it fits */
-    kir_value fits, all;      /* i1: this scan's results, everybody's */
-    unsigned elements;        /* shown of it */
+    kir_value carry, fitting; /* before the tile; behind it if its local results fit */
+    kir_value fits, all;      /* i1: the local results of this scan fit; of all scans */
+    unsigned elements;        /* results of an invocation */
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     kir_value after; /* the carry behind it */
 } ending;
@@ -93,14 +93,13 @@ static void show_any(tly_gpu *g, ending *e)
     show_fitting(g, e);
     emit_else(c, &good);
     for (unsigned i = 0; i < e->elements && e->tile->rereads; i++)
-        e->shown[i] = tly_start(c, c->acc); /* whatever: it has been stored */
+        e->shown[i] = tly_start(c, c->acc); /* any value: results have been stored */
     e->after = tly_tile_redo(g, e->team, &e->extent, e->tile, e->carry, e->fits, e->shown);
     emit_end(c, &good);
     narrow(g, e, 0);
 }
 
-/* Results that fit after a carry that is finite are numbers. Interleaved scans have carries of
- * their own. */
+/* Where results fit and the carry is finite, no result is a NaN, and narrowing costs less. */
 static void show_numbers(tly_gpu *g, ending *e)
 {
     tly_build *c = &g->c;
@@ -136,8 +135,8 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         show_fitting(g, &e);
         narrow(g, &e, 0);
     } else {
-        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are
-         * judged apart, but a team goes one way. */
+        /* Folded extremes give all invocations the same answer. Interleaved scans have one each,
+         * but a team takes one branch. */
         int agreed = tile->folded && g->unit == 1;
         e.fits = tly_gpu_fits(g, tile->range, carry);
         e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One tile of a row: from memory to accumulators and back. Inputs beyond the end are never read:
- * such a lane reads the last element again and takes the neutral value. Where rows are aligned all
- * goes by vectors but what is behind the last whole one.
+ * Loads a tile of a row as states and stores its results. Nothing beyond the row's end is read: a
+ * lane there reads the last element again and takes the neutral state. Aligned rows are accessed by
+ * vectors, except for the elements behind the last whole one.
  */
 #include "gpu.h"
 
 #include <string.h>
 
-/* Lanes that hold no element of an interleaved row are as if beyond the end. */
+/* Positions that exist: none for a lane that interleaved scans leave without elements. */
 static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 {
     tly_build *c = &g->c;
@@ -18,8 +18,7 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
     return choose(c, idle, u32(g, 0), count);
 }
 
-/* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are
- * aligned. */
+/* i1: all of the tile exists, and rows are aligned. Wide plans have code for unaligned rows. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
     tly_build *c = &g->c;
@@ -44,7 +43,7 @@ static kir_value whole_vectors(tly_gpu *g, kir_value count)
     return band(&g->c, count, u32(g, -(int64_t)vector_of(g)));
 }
 
-/* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
+/* i1: the row ends within the tile and within a vector, the one at position `whole`. */
 static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
 {
     tly_build *c = &g->c;
@@ -75,7 +74,7 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
     }
 }
 
-/* The elements behind the last whole vector, for whoever holds their places. */
+/* The elements behind the last whole vector: all lanes load them, and one takes them. */
 static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                       kir_value whole, kir_value *stored)
 {
@@ -110,8 +109,7 @@ static void fetch_one(tly_gpu *g, kir_value p, int64_t offset, int64_t step, int
         stored[k] = tly_gpu_fetch(g, p, offset + k * step);
 }
 
-/* All of a full tile; else beyond the end the last whole vector is read again, and there must be
- * one. */
+/* The tile has a whole vector at least. Lanes beyond the last one read that again. */
 static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           int is_full, int is_aligned, kir_value *stored)
 {
@@ -133,8 +131,8 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         fetch_end(g, t, at, count, whole, stored);
 }
 
-/* Aligned rows by vectors. Others by single elements: a whole vector of them without a look at
- * each, if the plan says so (wide). */
+/* Wide plans load the whole vectors of unaligned rows element by element, without checking each
+ * position. */
 static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                          int is_full, kir_value *stored)
 {
@@ -229,8 +227,8 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
     }
 }
 
-/* So many whole vectors, from the invocation's i-th element on: at once where rows are aligned;
- * where they are not, element by element. */
+/* Whole vectors from the invocation's i-th element on: by vectors where rows are aligned, else
+ * element by element. */
 static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
                       unsigned i, unsigned vectors, const kir_value *stored)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One vector of an invocation's part of a tile: to memory, where what seldom runs is to hold few
- * registers meanwhile (redo.c); to workgroup memory and back, where look-back parks a tile and
- * where one that is staged lies from the start.
+ * Moves one vector of an invocation's part of a tile. Rare paths store by single vectors, so that
+ * they hold few registers (redo.c). Look-back spills a waiting tile to workgroup memory; a staged
+ * tile lies there from the start.
  */
 #include "gpu.h"
 
@@ -60,7 +60,7 @@ void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment,
         v[k] = tly_team_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
 }
 
-/* Neighbouring invocations in neighbouring words. */
+/* States of neighbouring invocations are neighbours in workgroup memory. */
 void tly_tile_spill(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
