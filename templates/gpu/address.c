@@ -112,11 +112,10 @@ static void row_offsets(tly_gpu *g, kir_value row, kir_value *offset)
 static kir_value axis_step(tly_gpu *g, int tensor, int64_t *known)
 {
     tly_build *c = &g->c;
-    int literal = c->p->tensor[tensor].step;
     *known = 0;
-    if (g->launch->form != TLY_GPU_ROWS || literal == TLY_ANY_STEP)
+    if (g->launch->form != TLY_GPU_ROWS || c->p->tensor[tensor].step == TLY_ANY_STEP)
         return kir_get_as(c->b, TLY_ARG(IN_AXIS, tensor), g->index.kind);
-    *known = (int64_t)literal * c->bytes[tensor];
+    *known = (int64_t)c->bytes[tensor] * c->p->tensor[tensor].step;
     return tly_gpu_offset(g, *known);
 }
 
