@@ -48,6 +48,13 @@ typedef struct tly_looker {
     kir_value base;          /* of its group */
 } tly_looker;
 
+/* Opens a loop that looks again as long as something is missing: the region's first variable, an
+ * i1. */
+static inline void tly_look_while(tly_gpu *g, tly_region *r)
+{
+    emit_for_while(&g->c, r, u32(g, 0), u32(g, INT32_MAX), u32(g, 1));
+}
+
 /* A place of the row's k-th record. */
 kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
 /* i1: a published total or class of this mark may be combined with a carry, whoever does it;

@@ -8,7 +8,8 @@
 kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place)
 {
     tly_gpu *g = s->g;
-    kir_value number = add(&g->c, mul(&g->c, k, tly_gpu_items(g)), s->item->index);
+    tly_build *c = &g->c;
+    kir_value number = add(c, mul(c, k, tly_gpu_items(g)), s->item->index);
     return tly_place_at(g, number, place);
 }
 
@@ -26,7 +27,7 @@ kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_va
     kir_value decided = tly_gpu_settled(g, carry, distance);
     if (!group)
         decided = bor(c, tly_gpu_prevails(g, total), decided);
-    return bor(c, both(g, good, fits), both(g, is(g, sort, TLY_MARK_CLASSES), decided));
+    return bor(c, band(c, good, fits), band(c, is(g, sort, TLY_MARK_CLASSES), decided));
 }
 
 /* ---- a group's totals ---- */
@@ -39,36 +40,36 @@ static void wait_for_totals(tly_looker *s)
     kir_value exists = ult(c, s->team->lane, s->before);
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value at = tly_look_place(s, tile, u32(g, TLY_TOTAL));
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
-    kir_for_while(c->b, &l);
-    state[1] = tly_place_look(g, at, 0, &state[2]);
-    kir_value lacks = both(g, exists, is(g, state[2], 0));
-    state[0] = negated(g, tly_team_all(g, s->team, negated(g, lacks)));
-    kir_for_end(c->b, &l, state);
-    s->totals = choose(c, exists, l.result[1], s->total);
-    s->marks = choose(c, exists, l.result[2], s->mark);
+    kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
+    tly_region looks = { .state = { &lacks, &total, &mark } };
+    tly_look_while(g, &looks);
+    total = tly_place_look(g, at, 0, &mark);
+    lacks = band(c, exists, is(g, mark, 0));
+    lacks = tly_not(c, tly_team_all(g, s->team, tly_not(c, lacks)));
+    emit_end(c, &looks);
+    s->totals = choose(c, exists, total, s->total);
+    s->marks = choose(c, exists, mark, s->mark);
 }
 
 /* A tree of as many steps as the logarithm of a group's tiles, the one by which a team scans. */
 void tly_look_for_totals(tly_looker *s)
 {
     tly_gpu *g = s->g;
+    tly_build *c = &g->c;
     wait_for_totals(s);
-    if (tly_range_count(&g->c) == 0) {
+    if (tly_range_count(c) == 0) {
         s->sums = tly_team_scan_lanes(g, s->team, s->totals, NULL);
         return;
     }
-    kir_value good = both(g, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
-    s->sound = choose(&g->c, good, u32(g, 1), u32(g, 0));
+    kir_value good = band(c, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
+    s->sound = choose(c, good, u32(g, 1), u32(g, 0));
     s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
 }
 
 kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
 {
     tly_gpu *g = s->g;
-    *sound = yes(g);
+    *sound = i1(&g->c, 1);
     if (tly_range_count(&g->c) > 0)
         *sound = is(g, tly_team_from(g, s->team, s->sound, number), 1);
     return tly_team_from(g, s->team, s->sums, number);
@@ -89,27 +90,20 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_value results[] = { sum, u32(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(c, g->c.acc), u32(g, 0) };
-    kir_loop l;
-    kir_branch good;
-    *mark = results[1];
+    *mark = u32(g, TLY_MARK_VALUE);
+    kir_value classes[] = { tly_neutral(c, c->acc), u32(g, 0) };
+    tly_region bad = { .state = { &sum, mark } }, l = { .state = { &classes[0], &classes[1] } };
     if (tly_range_count(c) == 0)
-        return results[0];
-    kir_if(c->b, &good, sound);
-    kir_else(c->b, &good, 2, results);
-    kir_for(c->b, &l, u32(g, 0), add(c, s->before, u32(g, 1)), u32(g, 1), 2, classes);
-    classes[0] = l.carried[0];
-    classes[1] = l.carried[1];
+        return sum;
+    emit_unless(c, &bad, sound);
+    emit_for(c, &l, u32(g, 0), add(c, s->before, u32(g, 1)), u32(g, 1));
     tly_look_add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
                          tly_team_from(g, s->team, s->marks, l.i));
-    kir_for_end(c->b, &l, classes);
-    results[0] = l.result[0];
-    results[1] = l.result[1];
-    results[1] = tly_look_mark_classes(g, results[1]);
-    kir_if_end(c->b, &good, 2, results);
-    *mark = good.result[1];
-    return good.result[0];
+    emit_end(c, &l);
+    sum = classes[0];
+    *mark = tly_look_mark_classes(g, classes[1]);
+    emit_end(c, &bad);
+    return sum;
 }
 
 /* ---- groups ---- */
@@ -127,21 +121,19 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
     kir_value there = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
     kir_value total = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_TOTAL)), 0,
                                      &mark);
-    has = both(g, exists, differ(c, has, u32(g, 0)));
+    has = band(c, exists, differ(c, has, u32(g, 0)));
     kir_value beyond = choose(c, has, add(c, t->lane, u32(g, 1)), u32(g, 0));
     beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
     kir_value known = differ(c, beyond, u32(g, 0));
     kir_value from = choose(c, known, sub(c, beyond, u32(g, 1)), last);
-    kir_value state[2] = { known, tly_team_from(g, t, there, from) };
-    kir_loop l;
-    kir_for(c->b, &l, from, last, u32(g, 1), 2, state);
-    kir_value next = tly_team_from(g, t, total, l.i);
-    state[0] = both(g, l.carried[0],
-                    tly_look_combines(g, l.carried[1], next, tly_team_from(g, t, mark, l.i), 1));
-    state[1] = tly_combine(c, l.carried[1], next);
-    kir_for_end(c->b, &l, state);
-    *base = l.result[1];
-    return l.result[0];
+    *base = tly_team_from(g, t, there, from);
+    tly_region l = { .state = { &known, base } };
+    emit_for(c, &l, from, last, u32(g, 1));
+    kir_value next = tly_team_from(g, t, total, l.i), of = tly_team_from(g, t, mark, l.i);
+    known = band(c, known, tly_look_combines(g, *base, next, of, 1));
+    *base = tly_combine(c, *base, next);
+    emit_end(c, &l);
+    return known;
 }
 
 /* ---- behind a tile whose total is no use ---- */
@@ -149,29 +141,27 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
 /* One look at the tiles before in the group, from left to right. i1: none was missing. */
 static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
 {
-    enum { KNOWN, VALUE, STATES };
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before), has, sound;
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value after = tly_place_look(g, tly_look_place(s, tile, u32(g, TLY_CARRY)), 0, &has);
-    kir_value fits = tly_gpu_fits_half(g, s->base), state[STATES] = { yes(g), s->base };
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
+    kir_value fits = tly_gpu_fits_half(g, s->base), known = i1(c, 1);
+    tly_region l = { .state = { &known, carry } };
+    *carry = s->base;
+    emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
     kir_value total = tly_team_from(g, s->team, s->totals, l.i);
     kir_value mark = tly_team_from(g, s->team, s->marks, l.i);
     kir_value takes = differ(c, tly_team_from(g, s->team, has, l.i), u32(g, 0));
-    kir_value goes = both(g, l.carried[KNOWN],
-                          tly_look_combines(g, l.carried[VALUE], total, mark, 0));
+    kir_value goes = band(c, known, tly_look_combines(g, *carry, total, mark, 0));
     kir_value next = choose(c, takes, tly_team_from(g, s->team, after, l.i),
-                            tly_combine(c, l.carried[VALUE], total));
+                            tly_combine(c, *carry, total));
     kir_value sum = tly_look_sum(s, l.i, &sound);
-    sound = both(g, fits, sound);
-    state[KNOWN] = bor(c, sound, bor(c, takes, goes));
-    state[VALUE] = choose(c, sound, tly_combine(c, s->base, sum), next);
-    kir_for_end(c->b, &l, state);
-    *carry = l.result[VALUE];
-    return l.result[KNOWN];
+    sound = band(c, fits, sound);
+    known = bor(c, sound, bor(c, takes, goes));
+    *carry = choose(c, sound, tly_combine(c, s->base, sum), next);
+    emit_end(c, &l);
+    return known;
 }
 
 /* ---- waiting ---- */
@@ -182,13 +172,12 @@ static kir_value wait_until(const tly_looker *s,
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_value state[2] = { yes(g), tly_neutral(c, g->c.acc) };
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
-    kir_for_while(c->b, &l);
-    state[0] = negated(g, look(s, &state[1]));
-    kir_for_end(c->b, &l, state);
-    return l.result[1];
+    kir_value lacks = i1(c, 1), found = tly_neutral(c, c->acc);
+    tly_region looks = { .state = { &lacks, &found } };
+    tly_look_while(g, &looks);
+    lacks = tly_not(c, look(s, &found));
+    emit_end(c, &looks);
+    return found;
 }
 
 void tly_look_for_base(tly_looker *s)

@@ -15,16 +15,16 @@ unsigned tly_place_words(const tly_gpu *g)
 }
 
 /* 32-bit words of a part. */
-static unsigned words_of(tly_gpu *g, kir_value part)
+static unsigned words_of(const tly_build *c, kir_value part)
 {
-    return kir_kind_bits((kir_kind)type_of(&g->c, part).kind) / 32;
+    return kir_kind_bits((kir_kind)type_of(c, part).kind) / 32;
 }
 
-static unsigned halves_of(tly_gpu *g, kir_value state)
+static unsigned halves_of(const tly_build *c, kir_value state)
 {
     unsigned n = 0;
-    for (unsigned p = 0; p < kir_parts(g->c.b, state); p++)
-        n += 2 * words_of(g, kir_part(g->c.b, state, p));
+    for (unsigned p = 0; p < kir_parts(c->b, state); p++)
+        n += 2 * words_of(c, kir_part(c->b, state, p));
     return n;
 }
 
@@ -49,7 +49,7 @@ static void split(tly_gpu *g, kir_value state, kir_value *halves)
     tly_build *c = &g->c;
     for (unsigned p = 0; p < kir_parts(c->b, state); p++) {
         kir_value v = kir_part(c->b, state, p);
-        unsigned count = words_of(g, v);
+        unsigned count = words_of(c, v);
         v = bitcast(c, KIR_TYPE(KIR_I32, count), v);
         for (unsigned i = 0; i < count; i++, halves += 2) {
             kir_value part = kir_extract(c->b, v, i);
@@ -66,7 +66,7 @@ static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
     kir_value parts[KIR_MAX_PARTS];
     for (unsigned p = 0; p < kir_parts(c->b, like); p++) {
         kir_value v = 0, one = kir_part(c->b, like, p);
-        unsigned count = words_of(g, one);
+        unsigned count = words_of(c, one);
         for (unsigned i = 0; i < count; i++, halves += 2) {
             kir_value low = band(c, halves[0], u32(g, 0xffff));
             kir_value whole = bor(c, low, shl(c, halves[1], u32(g, 16)));
@@ -80,29 +80,31 @@ static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
 /* Where the i-th word is, but for *offset. */
 static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, int64_t *offset)
 {
+    tly_build *c = &g->c;
     *offset = apart != 0 ? 0 : 4 * (int64_t)i;
     if (apart == 0 || i == 0)
         return at;
-    return ptradd(&g->c, at, mul(&g->c, apart, tly_gpu_offset(g, i)));
+    return ptradd(c, at, mul(c, apart, tly_gpu_offset(g, i)));
 }
 
 void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
 {
+    tly_build *c = &g->c;
     kir_value halves[MOST_HALVES];
-    kir_value top = shl(&g->c, mark, u32(g, 16));
+    kir_value top = shl(c, mark, u32(g, 16));
     split(g, v, halves);
-    for (unsigned i = 0; i < halves_of(g, v); i++) {
+    for (unsigned i = 0; i < halves_of(c, v); i++) {
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);
-        kir_atomic_store(g->c.b, p, offset, bor(&g->c, halves[i], top));
+        kir_atomic_store(c->b, p, offset, bor(c, halves[i], top));
     }
 }
 
 kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
 {
     tly_build *c = &g->c;
-    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(c, g->c.acc);
-    for (unsigned i = 0; i < halves_of(g, like); i++) {
+    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(c, c->acc);
+    for (unsigned i = 0; i < halves_of(c, like); i++) {
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);
         halves[i] = kir_atomic_load(c->b, p, offset);
