@@ -22,15 +22,13 @@
  */
 #include "look_back.h"
 
-#include <string.h>
-
 static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value v, kir_value mark)
 {
     tly_build *c = &s->g->c;
-    kir_branch leader;
-    kir_if(c->b, &leader, both(s->g, s->leads, when));
+    tly_region leader = { 0 };
+    emit_if(c, &leader, band(c, s->leads, when));
     tly_place_publish(s->g, at, 0, v, mark);
-    kir_if_end(c->b, &leader, 0, NULL);
+    emit_end(c, &leader);
 }
 
 static void publish_base(const tly_looker *s, kir_value when, kir_value base)
@@ -46,7 +44,7 @@ static void publish_carry(tly_gpu *g, void *user, kir_value after)
     const tly_looker *s = user;
     if (tly_range_count(&g->c) == 0)
         return;
-    publish(s, yes(g), tly_look_place(s, s->item->chunk, u32(g, TLY_CARRY)), after,
+    publish(s, i1(&g->c, 1), tly_look_place(s, s->item->chunk, u32(g, TLY_CARRY)), after,
             u32(g, TLY_MARK_VALUE));
     publish_base(s, s->open, after);
 }
@@ -69,10 +67,9 @@ static void classes_of(const tly_looker *s, kir_value *summary)
     unsigned vector = (unsigned)g->plan->vector;
     kir_value last = sub(c, s->count, u32(g, 1)), first = s->team->base;
     kir_value end = add(c, first, u32(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
-    kir_loop l;
+    tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
-    kir_for(c->b, &l, first, end, u32(g, tly_team_after(g, s->team, vector)), 2, summary);
-    memcpy(summary, l.carried, 2 * sizeof *summary);
+    emit_for(c, &l, first, end, u32(g, tly_team_after(g, s->team, vector)));
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, u32(g, v));
         kir_value p = tly_gpu_address(g, s->at, TLY_IN, umin(c, position, last));
@@ -80,8 +77,7 @@ static void classes_of(const tly_looker *s, kir_value *summary)
         x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
         tly_gpu_summary_add(g, summary, x);
     }
-    kir_for_end(c->b, &l, summary);
-    memcpy(summary, l.result, 2 * sizeof *summary);
+    emit_end(c, &l);
 }
 
 /* The total, or, where it holds after no carry, the classes. */
@@ -89,21 +85,19 @@ static void summarise(tly_looker *s, tly_tile *tile)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_value summary[2], results[2] = { tile->total, u32(g, TLY_MARK_VALUE) };
-    s->total = results[0];
-    s->mark = results[1];
+    kir_value summary[2];
+    tly_region bad = { .state = { &s->total, &s->mark } };
+    s->total = tile->total;
+    s->mark = u32(g, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return;
-    kir_branch good;
-    kir_if(c->b, &good, tly_range_good(c, tile->range, 0));
-    kir_else(c->b, &good, 2, results);
+    emit_unless(c, &bad, tly_range_good(c, tile->range, 0));
     classes_of(s, summary);
     tly_gpu_summary_fold(g, s->team, summary);
-    results[0] = summary[0];
-    results[1] = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
-    kir_if_end(c->b, &good, 2, results);
-    s->total = tile->summary = good.result[0];
-    s->mark = good.result[1];
+    s->total = summary[0];
+    s->mark = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
+    emit_end(c, &bad);
+    tile->summary = s->total;
 }
 
 /* By the first lane group. For tests every third tile publishes its total late. */
@@ -120,64 +114,63 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     kir_value k = choose(c, s->ends, s->group, s->item->chunk);
     kir_value at = tly_look_place(s, k,
                                   choose(c, s->ends, u32(g, TLY_GROUP_TOTAL), u32(g, TLY_TOTAL)));
-    all_sound = bor(c, all_sound, negated(g, s->ends)); /* of others it is no matter */
+    all_sound = bor(c, all_sound, tly_not(c, s->ends)); /* of others it is no matter */
     kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
     kir_value v = choose(c, s->ends, group, s->total);
     kir_value mark = choose(c, s->ends, group_mark, s->mark);
-    publish(s, both(g, s->ends, negated(g, s->stalls)), at, v, mark);
+    publish(s, band(c, s->ends, tly_not(c, s->stalls)), at, v, mark);
     tly_look_for_base(s);
     kir_value base = s->base, carry = tly_combine(c, base, sum);
     publish(s, s->stalls, at, v, mark);
     kir_value told = tly_look_combines(g, base, group, group_mark, 1);
-    publish_base(s, both(g, s->ends, told), tly_combine(c, base, group));
-    *open = both(g, s->ends, negated(g, told));
+    publish_base(s, band(c, s->ends, told), tly_combine(c, base, group));
+    *open = band(c, s->ends, tly_not(c, told));
     if (tly_range_count(c) == 0)
         return carry;
-    kir_branch holds;
-    kir_if(c->b, &holds, both(g, sound, tly_gpu_fits_half(g, base)));
-    kir_else(c->b, &holds, 1, &carry);
+    tly_region fails = { .state = { &carry } };
+    emit_unless(c, &fails, band(c, sound, tly_gpu_fits_half(g, base)));
     carry = tly_look_for_carry(s);
-    kir_if_end(c->b, &holds, 1, &carry);
-    return holds.result[0];
+    emit_end(c, &fails);
+    return carry;
 }
 
 static kir_value carry_before(tly_looker *s)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_branch first, looks;
-    kir_value results[2], none[2] = { tly_neutral(c, g->c.acc), s->ends };
-    kir_if(c->b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
+    kir_value carry = tly_neutral(c, c->acc);
+    tly_region first = { 0 }, looks = { .state = { &carry, &s->open } };
+    emit_if(c, &first, band(c, s->leads, is(g, s->item->chunk, 0)));
     tly_place_publish(g, tly_look_place(s, u32(g, 0), u32(g, TLY_GROUP_BASE)), 0,
                       tly_gpu_first_carry(g, s->item, u32(g, 0)), u32(g, TLY_MARK_VALUE));
-    kir_if_end(c->b, &first, 0, NULL);
-    publish(s, negated(g, bor(c, s->ends, s->stalls)),
+    emit_end(c, &first);
+    publish(s, tly_not(c, bor(c, s->ends, s->stalls)),
             tly_look_place(s, s->item->chunk, u32(g, TLY_TOTAL)), s->total, s->mark);
-    kir_if(c->b, &looks, is(g, s->team->group, 0));
-    results[0] = find_carry(s, &results[1]);
-    kir_else(c->b, &looks, 2, results);
-    kir_if_end(c->b, &looks, 2, none);
-    s->open = looks.result[1];
-    return tly_team_broadcast(g, s->team, looks.result[0]);
+    s->open = s->ends;
+    emit_if(c, &looks, is(g, s->team->group, 0));
+    carry = find_carry(s, &s->open);
+    emit_end(c, &looks);
+    return tly_team_broadcast(g, s->team, carry);
 }
 
 kir_value tly_look_draw(tly_gpu *g)
 {
     tly_build *c = &g->c;
     kir_value place = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
-    kir_branch one;
-    kir_if(c->b, &one, equal(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, 0)));
+    tly_region one = { 0 };
+    emit_if(c, &one, is(g, kir_get_id(c->b, KIR_ID_LOCAL), 0));
     kir_store(c->b, place, 0, kir_atomic_add(c->b, scratch, 0, u32(g, 1)), 4, 0);
-    kir_if_end(c->b, &one, 0, NULL);
+    emit_end(c, &one);
     kir_barrier(c->b);
     return kir_load(c->b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
 }
 
 kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
 {
+    tly_build *c = &g->c;
     kir_value three = u32(g, 3);
-    kir_value third = sub(&g->c, tile, mul(&g->c, udiv(&g->c, tile, three), three));
-    return both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
+    kir_value third = sub(c, tile, mul(c, udiv(c, tile, three), three));
+    return band(c, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
 }
 
 static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
@@ -200,8 +193,8 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_look_draw(g), 1);
-    kir_branch exists;
-    kir_if(c->b, &exists, item.valid);
+    tly_region exists = { 0 }, last = { 0 };
+    emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, u32(g, t.tile));
     kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
@@ -222,10 +215,9 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     kir_value before = carry_before(&s);
     tly_tile_restore(g, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
-    kir_branch last;
     kir_value is_last = at_most(c, count, u32(g, t.tile));
-    kir_if(c->b, &last, band(c, is_last, tly_team_leads(g, &t)));
+    emit_if(c, &last, band(c, is_last, tly_team_leads(g, &t)));
     tly_gpu_last_carry(g, &item, u32(g, 0), carry);
-    kir_if_end(c->b, &last, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &last);
+    emit_end(c, &exists);
 }
