@@ -12,8 +12,6 @@
  */
 #include "look_back_lanes.h"
 
-#include <string.h>
-
 typedef struct scanned {
     kir_value x[TLY_GPU_MOST_ELEMENTS]; /* lifted */
     kir_value y[TLY_GPU_MOST_ELEMENTS]; /* inclusive prefixes from the tile's start */
@@ -63,18 +61,16 @@ static void classes_of(tly_lanes *t, kir_value *summary)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value x[AT_ONCE];
-    kir_loop l;
+    tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
     kir_value first = mul(c, t->segment, u32(g, t->steps));
     kir_value end = umin(c, add(c, first, u32(g, t->steps)), t->count);
-    kir_for(c->b, &l, first, end, u32(g, AT_ONCE), 2, summary);
-    memcpy(summary, l.carried, 2 * sizeof *summary);
+    emit_for(c, &l, first, end, u32(g, AT_ONCE));
     for (unsigned i = 0; i < AT_ONCE; i++)
         x[i] = tly_lanes_element(t, add(c, l.i, u32(g, i)), end);
     for (unsigned i = 0; i < AT_ONCE; i++)
         tly_gpu_summary_add(g, summary, x[i]);
-    kir_for_end(c->b, &l, summary);
-    memcpy(summary, l.result, 2 * sizeof *summary);
+    emit_end(c, &l);
 }
 
 /* The total, or of lanes whose total holds after no carry the classes. */
@@ -82,24 +78,22 @@ static void summarise(tly_lanes *t, scanned *tile)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value good, all, before, summary[2], results[2] = { tile->total, u32(g, TLY_MARK_VALUE) };
-    kir_branch some;
-    tile->told = results[0];
-    tile->mark = results[1];
+    kir_value all, before, summary[2];
+    tly_region some = { .state = { &tile->told, &tile->mark } };
+    tile->told = tile->total;
+    tile->mark = u32(g, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return;
-    good = tly_range_good(c, tile->range, 0);
-    kir_if(c->b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
+    kir_value good = tly_range_good(c, tile->range, 0);
+    emit_if(c, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, band(c, t->exists, tly_not(c, good))));
     classes_of(t, summary);
     tly_lanes_scan(t, summary[0], 0, &before, &all);
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);
     kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
-    kir_value told[2] = { choose(c, good, tile->total, all), choose(c, good, results[1], classes) };
-    kir_else(c->b, &some, 2, told);
-    kir_if_end(c->b, &some, 2, results);
-    tile->told = some.result[0];
-    tile->mark = some.result[1];
+    tile->told = choose(c, good, tile->told, all);
+    tile->mark = choose(c, good, tile->mark, classes);
+    emit_end(c, &some);
 }
 
 /* ---- after the carry ---- */
@@ -136,7 +130,6 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_branch some;
     kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_ELEMENTS];
     show(t, tile, carry, shown);
     if (tly_range_count(c) == 0) {
@@ -148,14 +141,14 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
     kir_value early = bor(c, fits, told);
     after = choose(c, told, tly_lane_join(g, carry, tile->told), after);
     tly_lane_tell(s, early, after);
-    tly_lanes_store(t, both(g, t->exists, fits), shown);
-    kir_value fails = both(g, t->exists, negated(g, fits));
-    kir_if(c->b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
-    kir_value last = choose(c, early, after, redo(t, carry, fails));
-    tly_lane_tell(s, negated(g, early), last);
-    kir_else(c->b, &some, 1, &last);
-    kir_if_end(c->b, &some, 1, &after);
-    return some.result[0];
+    tly_lanes_store(t, band(c, t->exists, fits), shown);
+    kir_value fails = band(c, t->exists, tly_not(c, fits));
+    tly_region some = { .state = { &after } };
+    emit_if(c, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
+    after = choose(c, early, after, redo(t, carry, fails));
+    tly_lane_tell(s, tly_not(c, early), after);
+    emit_end(c, &some);
+    return after;
 }
 
 /* ---- the pass ---- */
@@ -171,7 +164,7 @@ static kir_value place(tly_lanes *t, kir_value ticket)
     kir_value number = udiv(c, ticket, blocks);
     kir_value block = sub(c, ticket, mul(c, number, blocks));
     kir_value index = add(c, mul(c, block, lanes), t->lane);
-    t->exists = both(g, t->works, ult(c, index, items));
+    t->exists = band(c, t->works, ult(c, index, items));
     t->item.chunk = number;
     t->item.index = umin(c, index, sub(c, items, u32(g, 1)));
     return ult(c, number, arg(c, KIR_ARG_CHUNKS));
@@ -205,23 +198,23 @@ static void clear_flags(tly_lanes *t)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_branch one;
-    kir_if(c->b, &one, is(g, t->local, 0));
+    tly_region one = { 0 };
+    emit_if(c, &one, is(g, t->local, 0));
     for (int64_t vote = 0; vote < TLY_VOTES; vote++)
         kir_store(c->b, t->flags, 4 * vote, u32(g, 0), 4, 0);
-    kir_if_end(c->b, &one, 0, NULL);
+    emit_end(c, &one);
 }
 
 void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     tly_lanes t = lanes_of(g);
-    kir_branch exists, last;
+    tly_region exists = { 0 }, last = { 0 };
     scanned tile;
     g->launch->pass[pass].items = TLY_ITEMS_TILES;
     g->launch->pass[pass].per_group = t.lanes;
     clear_flags(&t);
-    kir_if(c->b, &exists, place(&t, tly_look_draw(g)));
+    emit_if(c, &exists, place(&t, tly_look_draw(g)));
     tly_gpu_row row = tly_gpu_row_of(g, &t.item);
     kir_value begin = tly_gpu_chunk_begin(g, t.item.chunk);
     t.count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
@@ -236,8 +229,8 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     tly_lanes_unpark(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
     kir_value ends = at_most(c, t.count, u32(g, g->plan->chunk));
-    kir_if(c->b, &last, both(g, ends, s.leads));
+    emit_if(c, &last, band(c, ends, s.leads));
     tly_gpu_last_carry(g, &t.item, u32(g, 0), after);
-    kir_if_end(c->b, &last, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &last);
+    emit_end(c, &exists);
 }

@@ -13,9 +13,9 @@ enum { PAIR = 8 }; /* bytes: two extremes, or an excess */
 static kir_value slot_of(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
 {
     tly_gpu *g = t->g;
+    tly_build *c = &g->c;
     unsigned half = (unsigned)g->plan->workgroup * bytes * t->turn;
-    kir_value at = add(&g->c, mul(&g->c, number, u32(g, bytes)), u32(g, half));
-    return ptradd(&g->c, base, at);
+    return ptradd(c, base, add(c, mul(c, number, u32(g, bytes)), u32(g, half)));
 }
 
 static void put(tly_lanes *t, kir_value state)
@@ -38,9 +38,9 @@ static kir_value at_least(tly_lanes *t, unsigned segment)
 /* The invocation that holds the segment `by` before this one; its own where there is none. */
 static kir_value before_by(tly_lanes *t, unsigned by)
 {
-    tly_gpu *g = t->g;
-    kir_value other = sub(&g->c, t->local, u32(g, by * t->lanes));
-    return choose(&g->c, at_least(t, by), other, t->local);
+    tly_build *c = &t->g->c;
+    kir_value other = sub(c, t->local, u32(t->g, by * t->lanes));
+    return choose(c, at_least(t, by), other, t->local);
 }
 
 /* ---- what all segments of a lane come to ---- */
@@ -53,8 +53,9 @@ static kir_value excess_at(tly_lanes *t, kir_value number)
 
 static void put_excess(tly_lanes *t, kir_value excess)
 {
+    tly_build *c = &t->g->c;
     if (excess)
-        kir_store(t->g->c.b, excess_at(t, t->local), 0, excess, t->g->c.acc_bytes, 0);
+        kir_store(c->b, excess_at(t, t->local), 0, excess, c->acc_bytes, 0);
 }
 
 static kir_value get_excess(tly_lanes *t, kir_value number)
@@ -130,9 +131,9 @@ kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v)
 
 static kir_value kept_at(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
 {
-    tly_gpu *g = t->g;
-    kir_value at = add(&g->c, mul(&g->c, number, u32(g, t->lanes)), t->lane);
-    return ptradd(&g->c, base, mul(&g->c, at, u32(g, bytes)));
+    tly_build *c = &t->g->c;
+    kir_value at = add(c, mul(c, number, u32(t->g, t->lanes)), t->lane);
+    return ptradd(c, base, mul(c, at, u32(t->g, bytes)));
 }
 
 void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark)
@@ -153,10 +154,10 @@ kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_branch votes;
-    kir_if(c->b, &votes, holds);
+    tly_region votes = { 0 };
+    emit_if(c, &votes, holds);
     kir_store(c->b, t->flags, 4 * (int64_t)vote, u32(g, 1), 4, 0); /* whoever stores, stores this */
-    kir_if_end(c->b, &votes, 0, NULL);
+    emit_end(c, &votes);
     kir_barrier(c->b);
     kir_value some = kir_load(c->b, KIR_TYPE(KIR_I32, 1), t->flags, 4 * (int64_t)vote, 4);
     return differ(c, some, u32(g, 0));
@@ -169,23 +170,21 @@ kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value prefix = slot_of(t, t->slots, t->lane, c->state_bytes), from = carry;
-    kir_loop l;
-    kir_branch its;
+    kir_value prefix = slot_of(t, t->slots, t->lane, c->state_bytes), before = carry;
+    tly_region l = { .state = { &before } }, its = { .state = { &before } };
     put(t, carry);
     kir_barrier(c->b);
-    kir_for(c->b, &l, u32(g, 0), u32(g, t->segments), u32(g, 1), 1, &from);
-    from = l.carried[0];
-    kir_if(c->b, &its, both(g, t->works, equal(c, t->segment, l.i)));
-    kir_value mine = tly_load_state(c, prefix, 0, 1, c->acc_bytes), next = mine;
+    emit_for(c, &l, u32(g, 0), u32(g, t->segments), u32(g, 1));
+    emit_if(c, &its, band(c, t->works, equal(c, t->segment, l.i)));
+    before = tly_load_state(c, prefix, 0, 1, c->acc_bytes);
+    kir_value next = before;
     for (unsigned i = 0; i < t->steps; i++)
         next = tly_combine(c, next, x[i]);
     tly_store_state(c, prefix, 0, next, c->acc_bytes);
-    kir_else(c->b, &its, 1, &mine);
-    kir_if_end(c->b, &its, 1, &from);
+    emit_end(c, &its);
     kir_barrier(c->b);
-    kir_for_end(c->b, &l, its.result);
+    emit_end(c, &l);
     *after = tly_load_state(c, prefix, 0, 1, c->acc_bytes);
     t->turn ^= 1;
-    return l.result[0];
+    return before;
 }
