@@ -59,11 +59,11 @@ static void publish(const tly_lane_looker *s, kir_value when, unsigned which, ki
                     kir_value mark)
 {
     tly_build *c = &s->t->g->c;
-    kir_branch tells;
-    kir_if(c->b, &tells, when);
+    tly_region tells = { 0 };
+    emit_if(c, &tells, when);
     place p = place_of(s, s->t->item.chunk, which);
     tly_place_publish(s->t->g, p.at, p.apart, v, mark);
-    kir_if_end(c->b, &tells, 0, NULL);
+    emit_end(c, &tells);
 }
 
 /* ---- a group's totals ---- */
@@ -71,11 +71,6 @@ static void publish(const tly_lane_looker *s, kir_value when, unsigned which, ki
 typedef struct sum {
     kir_value value, sound; /* i1: it may be combined with bases */
 } sum;
-
-static kir_value either(tly_gpu *g, kir_value x, kir_value y)
-{
-    return bor(&g->c, x, y);
-}
 
 /* A NaN stays as it is: of two, one place in the code may give one and another the other. */
 kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total)
@@ -90,11 +85,12 @@ kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total)
 /* With the next tile's. */
 static sum longer(tly_gpu *g, sum so_far, kir_value total, kir_value mark)
 {
-    sum next = { tly_lane_join(g, so_far.value, total), yes(g) };
-    if (tly_range_count(&g->c) == 0)
+    tly_build *c = &g->c;
+    sum next = { tly_lane_join(g, so_far.value, total), i1(c, 1) };
+    if (tly_range_count(c) == 0)
         return next;
-    next.sound = both(g, is(g, mark, TLY_MARK_VALUE), tly_gpu_fits_half(g, total));
-    next.sound = both(g, next.sound, both(g, so_far.sound, tly_gpu_fits_half(g, next.value)));
+    next.sound = band(c, is(g, mark, TLY_MARK_VALUE), tly_gpu_fits_half(g, total));
+    next.sound = band(c, next.sound, band(c, so_far.sound, tly_gpu_fits_half(g, next.value)));
     return next;
 }
 
@@ -103,36 +99,31 @@ static void find_totals(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
-    kir_loop each, l;
-    kir_branch exists;
-    kir_if(c->b, &exists, s->t->exists);
-    kir_for(c->b, &each, s->t->segment, s->before, u32(g, s->t->segments), 0, NULL);
+    kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
+    tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &total, &mark } };
+    emit_if(c, &exists, s->t->exists);
+    emit_for(c, &each, s->t->segment, s->before, u32(g, s->t->segments));
     kir_value tile = add(c, s->first, each.i);
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
-    kir_for_while(c->b, &l);
-    state[1] = look(s, tile, TOTAL, &state[2]);
-    state[0] = is(g, state[2], 0);
-    kir_for_end(c->b, &l, state);
-    tly_lanes_keep(s->t, each.i, l.result[1], l.result[2]);
-    kir_for_end(c->b, &each, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    tly_look_while(g, &looks);
+    total = look(s, tile, TOTAL, &mark);
+    lacks = is(g, mark, 0);
+    emit_end(c, &looks);
+    tly_lanes_keep(s->t, each.i, total, mark);
+    emit_end(c, &each);
+    emit_end(c, &exists);
 }
 
 static sum sum_totals(const tly_lane_looker *s)
 {
-    enum { VALUE, SOUND, STATES };
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[STATES] = { tly_neutral(c, g->c.acc), yes(g) }, mark;
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
-    kir_value total = tly_lanes_kept(s->t, l.i, &mark);
-    sum next = longer(g, (sum){ l.carried[VALUE], l.carried[SOUND] }, total, mark);
-    state[VALUE] = next.value;
-    state[SOUND] = next.sound;
-    kir_for_end(c->b, &l, state);
-    return (sum){ l.result[VALUE], l.result[SOUND] };
+    sum all = { tly_neutral(c, c->acc), i1(c, 1) };
+    tly_region l = { .state = { &all.value, &all.sound } };
+    emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
+    kir_value mark, total = tly_lanes_kept(s->t, l.i, &mark);
+    all = longer(g, all, total, mark);
+    emit_end(c, &l);
+    return all;
 }
 
 /* What a group's last tile publishes: the sum of all, or the classes of all where that is no
@@ -141,27 +132,22 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value results[] = { all.value, u32(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(c, g->c.acc), u32(g, 0) };
-    kir_loop l;
-    kir_branch good;
-    *mark = results[1];
+    *mark = u32(g, TLY_MARK_VALUE);
+    kir_value classes[] = { tly_neutral(c, c->acc), u32(g, 0) };
+    tly_region bad = { .state = { &all.value, mark } };
+    tly_region l = { .state = { &classes[0], &classes[1] } };
     if (tly_range_count(c) == 0)
-        return results[0];
-    kir_if(c->b, &good, all.sound);
-    kir_else(c->b, &good, 2, results);
+        return all.value;
+    emit_unless(c, &bad, all.sound);
     tly_look_add_classes(g, classes, s->total, s->mark);
-    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), 2, classes);
+    emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
     kir_value has, total = tly_lanes_kept(s->t, l.i, &has);
-    classes[0] = l.carried[0];
-    classes[1] = l.carried[1];
     tly_look_add_classes(g, classes, total, has);
-    kir_for_end(c->b, &l, classes);
-    results[0] = l.result[0];
-    results[1] = tly_look_mark_classes(g, l.result[1]);
-    kir_if_end(c->b, &good, 2, results);
-    *mark = good.result[1];
-    return good.result[0];
+    emit_end(c, &l);
+    all.value = classes[0];
+    *mark = tly_look_mark_classes(g, classes[1]);
+    emit_end(c, &bad);
+    return all.value;
 }
 
 /* ---- groups ---- */
@@ -171,17 +157,18 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 static kir_value last_tile_of(const tly_lane_looker *s, kir_value i)
 {
     tly_gpu *g = s->t->g;
-    kir_value groups = sub(&g->c, u32(g, WINDOW), i);
-    kir_value back = mul(&g->c, sub(&g->c, groups, u32(g, 1)), u32(g, GROUP));
-    return sub(&g->c, s->first, add(&g->c, back, u32(g, 1)));
+    tly_build *c = &g->c;
+    kir_value groups = sub(c, u32(g, WINDOW), i);
+    kir_value back = mul(c, sub(c, groups, u32(g, 1)), u32(g, GROUP));
+    return sub(c, s->first, add(c, back, u32(g, 1)));
 }
 
 /* The first that exists. */
 static kir_value oldest(const tly_lane_looker *s)
 {
-    tly_gpu *g = s->t->g;
-    kir_value window = u32(g, WINDOW);
-    return sub(&g->c, window, umin(&g->c, s->group, window));
+    tly_build *c = &s->t->g->c;
+    kir_value window = u32(s->t->g, WINDOW);
+    return sub(c, window, umin(c, s->group, window));
 }
 
 /* A group's total, or the base after it where that is there. */
@@ -201,22 +188,18 @@ static void find_groups(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
-    kir_value from = oldest(s);
-    kir_loop each, l;
-    kir_branch exists;
-    kir_if(c->b, &exists, s->t->exists);
-    kir_for(c->b, &each, add(c, from, s->t->segment), u32(g, WINDOW), u32(g, s->t->segments), 0,
-            NULL);
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
-    kir_for_while(c->b, &l);
-    state[1] = look_at_group(s, each.i, &state[2]);
-    kir_value no_base = both(g, is(g, each.i, 0), differ(c, state[2], u32(g, MARK_BASE)));
-    state[0] = either(g, is(g, state[2], 0), no_base);
-    kir_for_end(c->b, &l, state);
-    tly_lanes_keep(s->t, add(c, each.i, u32(g, GROUP)), l.result[1], l.result[2]);
-    kir_for_end(c->b, &each, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    kir_value lacks = i1(c, 1), v = tly_neutral(c, c->acc), mark = u32(g, 0), from = oldest(s);
+    tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &v, &mark } };
+    emit_if(c, &exists, s->t->exists);
+    emit_for(c, &each, add(c, from, s->t->segment), u32(g, WINDOW), u32(g, s->t->segments));
+    tly_look_while(g, &looks);
+    v = look_at_group(s, each.i, &mark);
+    kir_value no_base = band(c, is(g, each.i, 0), differ(c, mark, u32(g, MARK_BASE)));
+    lacks = bor(c, is(g, mark, 0), no_base);
+    emit_end(c, &looks);
+    tly_lanes_keep(s->t, add(c, each.i, u32(g, GROUP)), v, mark);
+    emit_end(c, &each);
+    emit_end(c, &exists);
 }
 
 typedef kir_value look_for(const tly_lane_looker *s, kir_value i, kir_value *mark);
@@ -234,16 +217,15 @@ static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_valu
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value known = ule(c, s->group, u32(g, WINDOW)), mark;
-    kir_value state[2] = { known, start };
-    kir_loop l;
-    kir_for(c->b, &l, oldest(s), u32(g, WINDOW), u32(g, 1), 2, state);
+    tly_region l = { .state = { &known, base } };
+    *base = start;
+    emit_for(c, &l, oldest(s), u32(g, WINDOW), u32(g, 1));
     kir_value v = by(s, l.i, &mark), takes = is(g, mark, MARK_BASE);
-    kir_value goes = both(g, l.carried[0], tly_look_combines(g, l.carried[1], v, mark, 1));
-    state[0] = either(g, takes, goes);
-    state[1] = choose(c, takes, v, tly_lane_join(g, l.carried[1], v));
-    kir_for_end(c->b, &l, state);
-    *base = l.result[1];
-    return l.result[0];
+    kir_value goes = band(c, known, tly_look_combines(g, *base, v, mark, 1));
+    known = bor(c, takes, goes);
+    *base = choose(c, takes, v, tly_lane_join(g, *base, v));
+    emit_end(c, &l);
+    return known;
 }
 
 /* Where a group's total is no use after the base before it, until the base after it is there. */
@@ -251,16 +233,15 @@ static kir_value base_of(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value start = tly_gpu_first_carry(g, &s->t->item, u32(g, 0)), state[2];
-    kir_loop l;
-    state[0] = negated(g, combine_groups(s, found, start, &state[1]));
+    kir_value start = tly_gpu_first_carry(g, &s->t->item, u32(g, 0)), lacks, base;
+    tly_region looks = { .state = { &lacks, &base } };
+    lacks = tly_not(c, combine_groups(s, found, start, &base));
     if (tly_range_count(c) == 0)
-        return state[1];
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
-    kir_for_while(c->b, &l);
-    state[0] = negated(g, combine_groups(s, look_at_group, start, &state[1]));
-    kir_for_end(c->b, &l, state);
-    return l.result[1];
+        return base;
+    tly_look_while(g, &looks);
+    lacks = tly_not(c, combine_groups(s, look_at_group, start, &base));
+    emit_end(c, &looks);
+    return base;
 }
 
 /* ---- behind a tile whose total is no use ---- */
@@ -269,41 +250,36 @@ static kir_value base_of(const tly_lane_looker *s)
  * carry. i1: none was missing. */
 static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_value *carry)
 {
-    enum { KNOWN, VALUE, SUM, SOUND, STATES };
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value fits = tly_gpu_fits_half(g, base), mark, has;
-    kir_value state[STATES] = { yes(g), base, tly_neutral(c, c->acc), yes(g) };
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
+    kir_value fits = tly_gpu_fits_half(g, base), known = i1(c, 1), mark, has;
+    sum all = { tly_neutral(c, c->acc), known };
+    tly_region l = { .state = { &known, carry, &all.value, &all.sound } };
+    *carry = base;
+    emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
     kir_value total = tly_lanes_kept(s->t, l.i, &mark);
     kir_value after = look(s, add(c, s->first, l.i), AFTER, &has);
     kir_value takes = differ(c, has, u32(g, 0));
-    sum all = longer(g, (sum){ l.carried[SUM], l.carried[SOUND] }, total, mark);
-    kir_value holds = both(g, fits, all.sound);
-    kir_value goes = both(g, l.carried[KNOWN],
-                          tly_look_combines(g, l.carried[VALUE], total, mark, 0));
-    kir_value next = choose(c, takes, after, tly_lane_join(g, l.carried[VALUE], total));
-    state[KNOWN] = either(g, holds, either(g, takes, goes));
-    state[VALUE] = choose(c, holds, tly_lane_join(g, base, all.value), next);
-    state[SUM] = all.value;
-    state[SOUND] = all.sound;
-    kir_for_end(c->b, &l, state);
-    *carry = l.result[VALUE];
-    return l.result[KNOWN];
+    all = longer(g, all, total, mark);
+    kir_value holds = band(c, fits, all.sound);
+    kir_value goes = band(c, known, tly_look_combines(g, *carry, total, mark, 0));
+    kir_value next = choose(c, takes, after, tly_lane_join(g, *carry, total));
+    known = bor(c, holds, bor(c, takes, goes));
+    *carry = choose(c, holds, tly_lane_join(g, base, all.value), next);
+    emit_end(c, &l);
+    return known;
 }
 
 static kir_value wait_for_carry(const tly_lane_looker *s, kir_value base)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[2] = { yes(g), base };
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
-    kir_for_while(c->b, &l);
-    state[0] = negated(g, look_at_tiles(s, base, &state[1]));
-    kir_for_end(c->b, &l, state);
-    return l.result[1];
+    kir_value lacks = i1(c, 1), carry = base;
+    tly_region looks = { .state = { &lacks, &carry } };
+    tly_look_while(g, &looks);
+    lacks = tly_not(c, look_at_tiles(s, base, &carry));
+    emit_end(c, &looks);
+    return carry;
 }
 
 /* ---- the whole of it ---- */
@@ -313,7 +289,7 @@ tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     tly_lane_looker s = { .t = t, .total = total, .mark = mark };
-    s.leads = both(g, t->exists, is(g, t->segment, 0));
+    s.leads = band(c, t->exists, is(g, t->segment, 0));
     s.stalls = tly_look_stalls(g, t->item.chunk);
     s.group = udiv(c, t->item.chunk, u32(g, GROUP));
     s.first = mul(c, s.group, u32(g, GROUP));
@@ -331,22 +307,20 @@ typedef struct news {
 
 static news tell_totals(const tly_lane_looker *s)
 {
-    enum { VALUE, SOUND, TOLD, MARK, RESULTS };
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value none[RESULTS] = { tly_neutral(c, g->c.acc), yes(g), s->total, s->mark };
-    kir_branch leads;
-    kir_if(c->b, &leads, s->leads);
-    sum before = sum_totals(s), all = longer(g, before, s->total, s->mark);
-    all.sound = either(g, all.sound, negated(g, s->ends)); /* of others it is no matter */
+    news n = { { tly_neutral(c, c->acc), i1(c, 1) }, s->total, s->mark };
+    tly_region leads = { .state = { &n.before.value, &n.before.sound, &n.v, &n.mark } };
+    emit_if(c, &leads, s->leads);
+    n.before = sum_totals(s);
+    sum all = longer(g, n.before, s->total, s->mark);
+    all.sound = bor(c, all.sound, tly_not(c, s->ends)); /* of others it is no matter */
     kir_value mark, group = summarise(s, all, &mark);
-    kir_value results[RESULTS] = { before.value, before.sound, choose(c, s->ends, group, s->total),
-                                   choose(c, s->ends, mark, s->mark) };
-    publish(s, both(g, s->ends, negated(g, s->stalls)), TOTAL, results[TOLD], results[MARK]);
-    kir_else(c->b, &leads, RESULTS, results);
-    kir_if_end(c->b, &leads, RESULTS, none);
-    const kir_value *r = leads.result;
-    return (news){ { r[VALUE], r[SOUND] }, r[TOLD], r[MARK] };
+    n.v = choose(c, s->ends, group, s->total);
+    n.mark = choose(c, s->ends, mark, s->mark);
+    publish(s, band(c, s->ends, tly_not(c, s->stalls)), TOTAL, n.v, n.mark);
+    emit_end(c, &leads);
+    return n;
 }
 
 static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *open)
@@ -355,43 +329,39 @@ static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *
     tly_build *c = &g->c;
     kir_value base = base_of(s), carry = tly_lane_join(g, base, n->before.value);
     publish(s, s->stalls, TOTAL, n->v, n->mark);
-    kir_value told = both(g, s->ends, tly_look_combines(g, base, n->v, n->mark, 1));
+    kir_value told = band(c, s->ends, tly_look_combines(g, base, n->v, n->mark, 1));
     publish(s, told, AFTER, tly_lane_join(g, base, n->v), u32(g, TLY_MARK_VALUE));
-    *open = both(g, s->ends, negated(g, told));
+    *open = band(c, s->ends, tly_not(c, told));
     if (tly_range_count(c) == 0)
         return carry;
-    kir_branch holds;
-    kir_if(c->b, &holds, both(g, n->before.sound, tly_gpu_fits_half(g, base)));
-    kir_else(c->b, &holds, 1, &carry);
+    tly_region fails = { .state = { &carry } };
+    emit_unless(c, &fails, band(c, n->before.sound, tly_gpu_fits_half(g, base)));
     carry = wait_for_carry(s, base);
-    kir_if_end(c->b, &holds, 1, &carry);
-    return holds.result[0];
+    emit_end(c, &fails);
+    return carry;
 }
 
 kir_value tly_lane_wait(tly_lane_looker *s)
 {
-    tly_gpu *g = s->t->g;
-    tly_build *c = &g->c;
-    kir_value results[2], none[2] = { tly_neutral(c, g->c.acc), s->ends };
-    kir_branch leads;
-    publish(s, both(g, s->leads, negated(g, either(g, s->ends, s->stalls))), TOTAL, s->total,
-            s->mark);
+    tly_build *c = &s->t->g->c;
+    kir_value carry = tly_neutral(c, c->acc);
+    tly_region leads = { .state = { &carry, &s->open } };
+    publish(s, band(c, s->leads, tly_not(c, bor(c, s->ends, s->stalls))), TOTAL, s->total, s->mark);
     find_totals(s);
     kir_barrier(c->b);
     news n = tell_totals(s);
     find_groups(s);
     kir_barrier(c->b);
-    kir_if(c->b, &leads, s->leads);
-    results[0] = find_carry(s, &n, &results[1]);
-    kir_else(c->b, &leads, 2, results);
-    kir_if_end(c->b, &leads, 2, none);
-    s->open = leads.result[1];
-    return leads.result[0];
+    s->open = s->ends;
+    emit_if(c, &leads, s->leads);
+    carry = find_carry(s, &n, &s->open);
+    emit_end(c, &leads);
+    return carry;
 }
 
 void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after)
 {
-    tly_gpu *g = s->t->g;
-    kir_value due = both(g, when, either(g, negated(g, s->ends), s->open));
-    publish(s, both(g, s->leads, due), AFTER, after, u32(g, TLY_MARK_VALUE));
+    tly_build *c = &s->t->g->c;
+    kir_value due = band(c, when, bor(c, tly_not(c, s->ends), s->open));
+    publish(s, band(c, s->leads, due), AFTER, after, u32(s->t->g, TLY_MARK_VALUE));
 }
