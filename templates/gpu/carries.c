@@ -18,7 +18,8 @@ static unsigned slot_bytes(const tly_gpu *g)
 
 static kir_value slot(tly_gpu *g, kir_value shared, kir_value number)
 {
-    return ptradd(&g->c, shared, mul(&g->c, number, u32(g, slot_bytes(g))));
+    tly_build *c = &g->c;
+    return ptradd(c, shared, mul(c, number, u32(g, slot_bytes(g))));
 }
 
 static kir_value record_of(tly_gpu *g, const tly_gpu_item *item, kir_value chunk)
@@ -34,12 +35,12 @@ static void fetch(tly_gpu *g, const tly_gpu_item *item, kir_value shared, kir_va
 {
     tly_build *c = &g->c;
     kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
-    kir_branch exists;
-    kir_if(c->b, &exists, ult(c, local, count));
+    tly_region exists = { 0 };
+    emit_if(c, &exists, ult(c, local, count));
     kir_value far = record_of(g, item, add(c, base, local)), near = slot(g, shared, local);
     for (unsigned at = 0; at < tly_gpu_record_bytes(g); at += 4)
         kir_store(c->b, near, at, kir_load(c->b, KIR_TYPE(KIR_I32, 1), far, at, 4), 4, 0);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &exists);
 }
 
 /* The carry after a chunk that its record does not tell. */
@@ -49,14 +50,14 @@ static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir
     tly_build *c = &g->c;
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row from = tly_gpu_at(g, row, begin);
-    kir_loop tiles;
-    kir_for(c->b, &tiles, u32(g, 0), count, u32(g, t->tile), 1, &carry);
+    tly_region tiles = { .state = { &carry } };
+    emit_for(c, &tiles, u32(g, 0), count, u32(g, t->tile));
     tly_tile tile = { .silent = 1, .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
-    kir_value after = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, tiles.carried[0]);
+    carry = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, carry);
     tly_team_rest(g, t);
-    kir_for_end(c->b, &tiles, &after);
-    return tiles.result[0];
+    emit_end(c, &tiles);
+    return carry;
 }
 
 static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir_value chunk,
@@ -68,12 +69,11 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
     if (tly_range_count(c) == 0)
         return next;
     tly_gpu_load_range(g, record, u32(g, 0), range);
-    kir_branch good;
-    kir_if(c->b, &good, tly_gpu_combines(g, total, range, carry));
-    kir_else(c->b, &good, 1, &next);
+    tly_region bad = { .state = { &next } };
+    emit_unless(c, &bad, tly_gpu_combines(g, total, range, carry));
     next = go_through(g, t, row, chunk, carry);
-    kir_if_end(c->b, &good, 1, &next);
-    return good.result[0];
+    emit_end(c, &bad);
+    return next;
 }
 
 /* From totals to carries, in place: every invocation knows the carry, the first ones write. */
@@ -81,16 +81,15 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
                        kir_value shared, kir_value base, kir_value count, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), count, u32(g, 1), 1, &carry);
+    tly_region l = { .state = { &carry } }, leads = { 0 };
+    emit_for(c, &l, u32(g, 0), count, u32(g, 1));
     kir_value chunk = add(c, base, l.i);
-    kir_branch leads;
-    kir_if(c->b, &leads, tly_team_leads(g, t));
-    tly_store_state(c, record_of(g, item, chunk), 0, l.carried[0], c->acc_bytes);
-    kir_if_end(c->b, &leads, 0, NULL);
-    kir_value next = after_chunk(g, t, row, chunk, slot(g, shared, l.i), l.carried[0]);
-    kir_for_end(c->b, &l, &next);
-    return l.result[0];
+    emit_if(c, &leads, tly_team_leads(g, t));
+    tly_store_state(c, record_of(g, item, chunk), 0, carry, c->acc_bytes);
+    emit_end(c, &leads);
+    carry = after_chunk(g, t, row, chunk, slot(g, shared, l.i), carry);
+    emit_end(c, &l);
+    return carry;
 }
 
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
@@ -107,22 +106,21 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     kir_value shared = kir_shared(c->b, block * slot_bytes(g));
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
-    kir_branch exists;
-    kir_if(c->b, &exists, item.valid);
+    tly_region exists = { 0 }, leads = { 0 };
+    emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value carry = tly_gpu_first_carry(g, &item, u32(g, 0));
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), size = u32(g, block);
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), chunks, size, 1, &carry);
+    tly_region l = { .state = { &carry } };
+    emit_for(c, &l, u32(g, 0), chunks, size);
     kir_value count = umin(c, sub(c, chunks, l.i), size);
     fetch(g, &item, shared, l.i, count);
     kir_barrier(c->b);
-    kir_value next = chain(g, &t, &item, &row, shared, l.i, count, l.carried[0]);
+    carry = chain(g, &t, &item, &row, shared, l.i, count, carry);
     kir_barrier(c->b);
-    kir_for_end(c->b, &l, &next);
-    kir_branch leads;
-    kir_if(c->b, &leads, tly_team_leads(g, &t));
-    tly_gpu_last_carry(g, &item, u32(g, 0), l.result[0]);
-    kir_if_end(c->b, &leads, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &l);
+    emit_if(c, &leads, tly_team_leads(g, &t));
+    tly_gpu_last_carry(g, &item, u32(g, 0), carry);
+    emit_end(c, &leads);
+    emit_end(c, &exists);
 }

@@ -7,8 +7,6 @@
  */
 #include "look_back_lanes.h"
 
-#include <string.h>
-
 static int is_turned(const tly_lanes *t)
 {
     return tly_gpu_lanes_are_turned((int32_t)t->lanes);
@@ -83,14 +81,14 @@ static void turn(tly_lanes *t, int in, kir_value *v)
     tly_build *c = &t->g->c;
     kir_type type = type_of(c, v[0]);
     unsigned bytes = kir_kind_bits((kir_kind)type.kind) / 8;
-    kir_branch works;
-    kir_if(c->b, &works, t->works);
+    tly_region works = { 0 };
+    emit_if(c, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
         kir_value p = in ? place_of(t, i, &offset) : own_place(t, i, &offset);
         kir_store(c->b, p, offset, v[i], bytes, 0);
     }
-    kir_if_end(c->b, &works, 0, NULL);
+    emit_end(c, &works);
     kir_barrier(c->b);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
@@ -116,16 +114,16 @@ static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
 void tly_lanes_park(tly_lanes *t, const kir_value *y)
 {
     tly_build *c = &t->g->c;
-    kir_branch works;
+    tly_region works = { 0 };
     if (!tly_gpu_parks(c->p, t->g->plan))
         return;
-    kir_if(c->b, &works, t->works);
+    emit_if(c, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset;
         kir_value p = parked_at(t, i, &offset);
         kir_store(c->b, p, offset, y[i], c->acc_bytes, 0);
     }
-    kir_if_end(c->b, &works, 0, NULL);
+    emit_end(c, &works);
 }
 
 void tly_lanes_unpark(tly_lanes *t, kir_value *y)
@@ -173,35 +171,37 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
     }
 }
 
+static void load(tly_lanes *t, int whole, kir_value *x)
+{
+    fetch(t, whole, x);
+    lift(t, whole, x);
+}
+
 /* What tiles that are not whole ask of each position is asked on their way alone: a compiler that
  * found the same questions where elements are read again would keep the answers in registers from
  * here to there, while the tile waits. */
-void tly_lanes_load(tly_lanes *t, kir_value *x)
+static void by_two_ways(tly_lanes *t, void (*way)(tly_lanes *t, int whole, kir_value *x),
+                        kir_value *x)
 {
     tly_build *c = &t->g->c;
-    int turned = is_turned(t);
-    kir_branch whole;
-    kir_if(c->b, &whole, is_whole(t));
-    fetch(t, 1, x);
-    if (!turned)
-        lift(t, 1, x);
-    kir_else(c->b, &whole, t->steps, x);
-    fetch(t, 0, x);
-    if (!turned)
-        lift(t, 0, x);
-    kir_if_end(c->b, &whole, t->steps, x);
-    memcpy(x, whole.result, t->steps * sizeof *x);
-    if (!turned)
-        return;
-    kir_value stored[TLY_GPU_MOST_ELEMENTS];
-    turn(t, 1, x);
-    memcpy(stored, x, t->steps * sizeof *x);
-    kir_if(c->b, &whole, is_whole(t));
-    lift(t, 1, x);
-    kir_else(c->b, &whole, t->steps, x);
-    lift(t, 0, stored);
-    kir_if_end(c->b, &whole, t->steps, stored);
-    memcpy(x, whole.result, t->steps * sizeof *x);
+    tly_region whole = { 0 };
+    emit_carry(&whole, t->steps, x);
+    emit_if(c, &whole, is_whole(t));
+    way(t, 1, x);
+    emit_else(c, &whole);
+    way(t, 0, x);
+    emit_end(c, &whole);
+}
+
+void tly_lanes_load(tly_lanes *t, kir_value *x)
+{
+    if (is_turned(t)) {
+        by_two_ways(t, fetch, x);
+        turn(t, 1, x);
+        by_two_ways(t, lift, x);
+    } else {
+        by_two_ways(t, load, x);
+    }
 }
 
 kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
@@ -228,24 +228,24 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value stored[TLY_GPU_MOST_ELEMENTS] = { 0 };
-    kir_branch exists, whole;
+    tly_region exists = { 0 }, whole = { 0 };
     for (unsigned i = 0; i < t->steps; i++)
         stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
     if (is_turned(t))
         turn(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
-    kir_if(c->b, &exists, when);
+    emit_if(c, &exists, when);
     kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t));
-    kir_if(c->b, &whole, is_whole(t));
+    emit_if(c, &whole, is_whole(t));
     for (unsigned i = 0; i < t->steps; i++)
         put(t, first, i, stored[i]);
-    kir_else(c->b, &whole, 0, NULL);
+    emit_else(c, &whole);
     for (unsigned i = 0; i < t->steps; i++) {
-        kir_branch there;
-        kir_if(c->b, &there, less(c, u32(g, after(t, i)), left));
+        tly_region there = { 0 };
+        emit_if(c, &there, less(c, u32(g, after(t, i)), left));
         put(t, first, i, stored[i]);
-        kir_if_end(c->b, &there, 0, NULL);
+        emit_end(c, &there);
     }
-    kir_if_end(c->b, &whole, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &whole);
+    emit_end(c, &exists);
 }
