@@ -35,11 +35,6 @@ typedef struct group {
     kir_value all[GROUP], range[GROUP][2];
 } group;
 
-static unsigned words(const tly_gpu *g)
-{
-    return tly_range_count(&g->c);
-}
-
 /* ---- a group's records and its slot ---- */
 
 static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_value *all,
@@ -70,34 +65,36 @@ static void fetch(tly_gpu *g, const middle *m, kir_value first, kir_value end, g
 static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
 {
     tly_build *c = &g->c;
+    unsigned words = tly_range_count(c);
     kir_value summary[2];
     *all = r->all[0];
-    memcpy(range, r->range[0], words(g) * sizeof *range);
-    if (words(g) > 0) {
+    memcpy(range, r->range[0], words * sizeof *range);
+    if (words > 0) {
         tly_gpu_summary_begin(g, summary);
         tly_gpu_summary_join(g, summary, r->all[0], r->range[0]);
     }
     for (unsigned i = 1; i < GROUP; i++) {
         kir_value wider[2], more[2];
-        if (words(g) > 0) {
-            memcpy(wider, range, words(g) * sizeof *wider);
+        if (words > 0) {
+            memcpy(wider, range, words * sizeof *wider);
             memcpy(more, summary, sizeof more);
             tly_range_follow(c, wider, *all, r->range[i]);
             tly_gpu_summary_join(g, more, r->all[i], r->range[i]);
             summary[0] = choose(c, r->exists[i], more[0], summary[0]);
             summary[1] = choose(c, r->exists[i], more[1], summary[1]);
         }
-        for (unsigned k = 0; k < words(g); k++)
+        for (unsigned k = 0; k < words; k++)
             range[k] = choose(c, r->exists[i], wider[k], range[k]);
         *all = choose(c, r->exists[i], tly_combine(c, *all, r->all[i]), *all);
     }
-    if (words(g) > 0)
+    if (words > 0)
         tly_gpu_publish(g, tly_range_good(c, range, 0), summary, all, range);
 }
 
 static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
 {
-    return ptradd(&g->c, m->slots, mul(&g->c, number, u32(g, tly_gpu_slot_bytes(g->c.p))));
+    tly_build *c = &g->c;
+    return ptradd(c, m->slots, mul(c, number, u32(g, tly_gpu_slot_bytes(c->p))));
 }
 
 /* ---- from group to group ---- */
@@ -116,7 +113,7 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
         in->known *= g->unit;
         count = udiv(c, count, u32(g, g->unit));
     } else if (g->lanes > 1) {
-        in->at = ptradd(c, in->at, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
+        in->at = ptradd(c, in->at, mul(c, klass, tly_gpu_offset(g, c->bytes[TLY_IN])));
     }
     return tly_gpu_along(g, &at, count, carry);
 }
@@ -124,13 +121,13 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
 static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_value all,
                              const kir_value *range, kir_value carry)
 {
-    kir_value next = tly_combine(&g->c, carry, all);
-    kir_branch good;
-    kir_if(g->c.b, &good, tly_gpu_combines(g, all, range, carry));
-    kir_else(g->c.b, &good, 1, &next);
+    tly_build *c = &g->c;
+    kir_value next = tly_combine(c, carry, all);
+    tly_region bad = { .state = { &next } };
+    emit_unless(c, &bad, tly_gpu_combines(g, all, range, carry));
     next = go_along(g, m, chunk, carry);
-    kir_if_end(g->c.b, &good, 1, &next);
-    return good.result[0];
+    emit_end(c, &bad);
+    return next;
 }
 
 /* The carry after a group, and those before its chunks, where one does not follow from the
@@ -140,13 +137,13 @@ static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_va
     tly_build *c = &g->c;
     kir_value end = umin(c, add(c, first, u32(g, GROUP)), m->chunks);
     kir_value all, range[2];
-    kir_loop l;
-    kir_for(c->b, &l, first, end, u32(g, 1), 1, &carry);
+    tly_region l = { .state = { &carry } };
+    emit_for(c, &l, first, end, u32(g, 1));
     kir_value at = fetch_one(g, m, l.i, &all, range);
-    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
-    kir_value next = after_chunk(g, m, l.i, all, range, l.carried[0]);
-    kir_for_end(c->b, &l, &next);
-    return l.result[0];
+    tly_store_state(c, at, 0, carry, c->acc_bytes);
+    carry = after_chunk(g, m, l.i, all, range, carry);
+    emit_end(c, &l);
+    return carry;
 }
 
 /* The groups of a block, from its first chunk to its end: totals in slots become the carries before
@@ -154,29 +151,28 @@ static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_va
 static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value end, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value all, range[2], next;
-    kir_loop l;
-    kir_for(c->b, &l, first, end, u32(g, GROUP), 1, &carry);
+    unsigned words = tly_range_count(c);
+    kir_value range[2], next;
+    tly_region l = { .state = { &carry } }, bad = { .state = { &next } };
+    emit_for(c, &l, first, end, u32(g, GROUP));
     kir_value number = udiv(c, sub(c, l.i, first), u32(g, GROUP));
     kir_value at = slot(g, m, add(c, mul(c, number, u32(g, m->scans)), m->klass));
-    all = tly_load_state(c, at, 0, 1, c->acc_bytes);
-    for (unsigned k = 0; k < words(g); k++)
+    kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    for (unsigned k = 0; k < words; k++)
         range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
-    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
-    next = tly_combine(c, l.carried[0], all);
-    if (words(g) > 0) {
-        kir_value holds = tly_gpu_combines_all(g, range, l.carried[0]);
+    tly_store_state(c, at, 0, carry, c->acc_bytes);
+    next = tly_combine(c, carry, all);
+    if (words > 0) {
+        kir_value holds = tly_gpu_combines_all(g, range, carry);
         kir_value flag = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), holds);
         kir_store(c->b, at, c->state_bytes, flag, 4, 0);
-        kir_branch good;
-        kir_if(c->b, &good, holds);
-        kir_else(c->b, &good, 1, &next);
-        next = go_through(g, m, l.i, l.carried[0]);
-        kir_if_end(c->b, &good, 1, &next);
-        next = good.result[0];
+        emit_unless(c, &bad, holds);
+        next = go_through(g, m, l.i, carry);
+        emit_end(c, &bad);
     }
-    kir_for_end(c->b, &l, &next);
-    return l.result[0];
+    carry = next;
+    emit_end(c, &l);
+    return carry;
 }
 
 /* ---- the pass ---- */
@@ -186,15 +182,15 @@ static void finish(tly_gpu *g, const group *r, kir_value at)
 {
     tly_build *c = &g->c;
     kir_value carry = tly_load_state(c, at, 0, 1, c->acc_bytes), holds = 0;
-    if (words(g) > 0) {
+    if (tly_range_count(c) > 0) {
         kir_value flag = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes, 4);
         holds = differ(c, flag, u32(g, 0));
     }
     for (unsigned i = 0; i < GROUP; i++) {
-        kir_branch mine;
-        kir_if(c->b, &mine, holds ? band(c, r->exists[i], holds) : r->exists[i]);
+        tly_region mine = { 0 };
+        emit_if(c, &mine, holds ? band(c, r->exists[i], holds) : r->exists[i]);
         tly_store_state(c, r->at[i], 0, carry, c->acc_bytes);
-        kir_if_end(c->b, &mine, 0, NULL);
+        emit_end(c, &mine);
         if (i + 1 < GROUP)
             carry = tly_combine(c, carry, r->all[i]);
     }
@@ -212,17 +208,16 @@ static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value l
     fetch(g, m, add(c, first, mul(c, m->number, u32(g, GROUP))), end, &r);
     join(g, &r, &all, range);
     tly_store_state(c, own, 0, all, c->acc_bytes);
-    for (unsigned k = 0; k < words(g); k++)
+    for (unsigned k = 0; k < tly_range_count(c); k++)
         kir_store(c->b, own, c->state_bytes + 4 * k, range[k], 4, 0);
     kir_barrier(c->b);
-    kir_branch leader;
-    kir_if(c->b, &leader, leads);
-    kir_value next = chain(g, m, first, end, carry);
-    kir_else(c->b, &leader, 1, &next);
-    kir_if_end(c->b, &leader, 1, &carry);
+    tly_region leader = { .state = { &carry } };
+    emit_if(c, &leader, leads);
+    carry = chain(g, m, first, end, carry);
+    emit_end(c, &leader);
     kir_barrier(c->b);
     finish(g, &r, own);
-    return leader.result[0];
+    return carry;
 }
 
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
@@ -241,25 +236,24 @@ void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
         .klass = u32(g, 0),
         .number = local,
         .chunks = arg(c, KIR_ARG_CHUNKS),
-        .slots = kir_shared(c->b, pass->workgroup * tly_gpu_slot_bytes(g->c.p)),
+        .slots = kir_shared(c->b, pass->workgroup * tly_gpu_slot_bytes(c->p)),
     };
     if (scans > 1) {
         m.number = udiv(c, local, u32(g, scans));
         m.klass = sub(c, local, mul(c, m.number, u32(g, scans)));
     }
-    kir_branch exists;
-    kir_if(c->b, &exists, item.valid);
+    tly_region exists = { 0 }, leader = { 0 };
+    emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     m.row = &row;
     kir_value leads = ult(c, local, u32(g, scans));
     kir_value carry = tly_gpu_first_carry(g, &item, m.klass);
-    kir_loop l;
-    kir_for(c->b, &l, u32(g, 0), m.chunks, u32(g, m.groups * GROUP), 1, &carry);
-    kir_value next = block(g, &m, l.i, leads, l.carried[0]);
-    kir_for_end(c->b, &l, &next);
-    kir_branch leader;
-    kir_if(c->b, &leader, leads);
-    tly_gpu_last_carry(g, &item, m.klass, l.result[0]);
-    kir_if_end(c->b, &leader, 0, NULL);
-    kir_if_end(c->b, &exists, 0, NULL);
+    tly_region l = { .state = { &carry } };
+    emit_for(c, &l, u32(g, 0), m.chunks, u32(g, m.groups * GROUP));
+    carry = block(g, &m, l.i, leads, carry);
+    emit_end(c, &l);
+    emit_if(c, &leader, leads);
+    tly_gpu_last_carry(g, &item, m.klass, carry);
+    emit_end(c, &leader);
+    emit_end(c, &exists);
 }
