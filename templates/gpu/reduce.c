@@ -37,18 +37,20 @@ static kir_value load(tly_gpu_reduce *r, kir_value p, kir_value like)
 static kir_value record_at(tly_gpu_reduce *r, kir_value number)
 {
     tly_gpu *g = r->g;
+    tly_build *c = &g->c;
     kir_value bytes = tly_gpu_offset(g, g->launch->record_bytes);
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number), bytes);
-    at = add(&g->c, at, tly_gpu_offset(g, g->launch->header_bytes));
-    return ptradd(&g->c, arg(&g->c, KIR_ARG_SCRATCH), at);
+    kir_value at = mul(c, tly_gpu_widened(g, number), bytes);
+    at = add(c, at, tly_gpu_offset(g, g->launch->header_bytes));
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
 /* Where one of the outputs side by side has its state in a record. */
 static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
 {
     tly_gpu *g = r->g;
-    kir_value bytes = mul(&g->c, output, u32(g, tly_gpu_reduce_record_bytes(g)));
-    return ptradd(&g->c, record, tly_gpu_widened(g, bytes));
+    tly_build *c = &g->c;
+    kir_value bytes = mul(c, output, u32(g, tly_gpu_reduce_record_bytes(g)));
+    return ptradd(c, record, tly_gpu_widened(g, bytes));
 }
 
 /* An output's records by `stride`: those of a chunk lie side by side. */
@@ -65,18 +67,17 @@ static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value fr
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     kir_value one[TLY_GPU_MOST_SEGMENTS];
-    kir_loop l;
-    kir_for(c->b, &l, from, to, u32(g, (int64_t)ahead * of->stride), 1, &state);
+    tly_region l = { .state = { &state } };
+    emit_for(c, &l, from, to, u32(g, (int64_t)ahead * of->stride));
     for (unsigned i = 0; i < ahead; i++) {
         kir_value chunk = add(c, l.i, u32(g, (int64_t)i * of->stride));
         kir_value p = record_at(r, add(c, mul(c, chunk, of->items), of->item->index));
-        one[i] = load(r, part_at(r, p, of->output), l.carried[0]);
+        one[i] = load(r, part_at(r, p, of->output), state);
     }
-    state = l.carried[0];
     for (unsigned i = 0; i < ahead; i++)
         state = tly_gpu_reduce_records(r)->combine(c, state, one[i]);
-    kir_for_end(c->b, &l, &state);
-    return l.result[0];
+    emit_end(c, &l);
+    return state;
 }
 
 /* All from `from` on. As many ahead as elements are: one by one each would be waited for, and
@@ -102,8 +103,9 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 /* Of outputs side by side, one's address. */
 static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
-    kir_value bytes = mul(&r->g->c, output, u32(r->g, r->g->c.bytes[TLY_OUT]));
-    return ptradd(&r->g->c, row->tensor[TLY_OUT].at, tly_gpu_widened(r->g, bytes));
+    tly_build *c = &r->g->c;
+    kir_value bytes = mul(c, output, u32(r->g, c->bytes[TLY_OUT]));
+    return ptradd(c, row->tensor[TLY_OUT].at, tly_gpu_widened(r->g, bytes));
 }
 
 /* One output of an item from its state. */
@@ -124,9 +126,9 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
     tly_gpu_span s = records ? tly_gpu_span_chunk(r, &row, item->chunk) : tly_gpu_span_all(r, &row);
     kir_value state[TLY_GPU_MOST_ELEMENTS];
     tly_gpu_reduce_span(r, &s, team, state);
-    kir_branch leads;
+    tly_region leads = { 0 };
     if (team != NULL)
-        kir_if(c->b, &leads, tly_team_leads(g, team));
+        emit_if(c, &leads, tly_team_leads(g, team));
     for (unsigned i = 0; i < g->lanes; i++) {
         if (records)
             save(r, part_at(r, record_at(r, item->record), u32(g, i)), state[i]);
@@ -134,7 +136,7 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
             finish(r, &row, &s, u32(g, i), state[i]);
     }
     if (team != NULL)
-        kir_if_end(c->b, &leads, 0, NULL);
+        emit_end(c, &leads);
 }
 
 /* One output of an item, from the records of its chunks. */
@@ -152,10 +154,10 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
     kir_value from = tly_gpu_team_member(r, team);
     kir_value state = combine_records(r, item, output, from, tly_gpu_team_size(team));
     state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
-    kir_branch leads;
-    kir_if(c->b, &leads, tly_team_leads(g, team));
+    tly_region leads = { 0 };
+    emit_if(c, &leads, tly_team_leads(g, team));
     finish(r, &row, &all, output, state);
-    kir_if_end(c->b, &leads, 0, NULL);
+    emit_end(c, &leads);
 }
 
 /* `items` of a workgroup, of which this is number `member`. The last of two passes takes the
@@ -165,7 +167,7 @@ static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g), last = chunks && pass > 0;
     kir_value output = u32(g, 0);
-    kir_branch exists;
+    tly_region exists = { 0 };
     if (last && g->lanes > 1) {
         items /= g->lanes;
         output = band(c, member, u32(g, g->lanes - 1)); /* a power of two */
@@ -176,12 +178,12 @@ static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, items)), member);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !last);
     tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || chunks);
-    kir_if(c->b, &exists, item.valid);
+    emit_if(c, &exists, item.valid);
     if (last)
         do_records(&r, &item, team, output);
     else
         do_item(&r, &item, team);
-    kir_if_end(c->b, &exists, 0, NULL);
+    emit_end(c, &exists);
 }
 
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass)

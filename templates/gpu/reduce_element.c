@@ -34,31 +34,33 @@ static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
 {
     tly_build *c = &r->g->c;
     kir_value low = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), kir_addr(c->b, p));
-    low = bin(&r->g->c, KIR_AND, low, u32(r->g, 3));
-    *shift = bin(&r->g->c, KIR_SHL, low, u32(r->g, 3));
+    low = band(c, low, u32(r->g, 3));
+    *shift = shl(c, low, u32(r->g, 3));
     return ptradd(c, p, sub(c, u32(r->g, 0), low));
 }
 
 static kir_value part_of(tly_gpu_reduce *r, kir_value around, kir_value shift, unsigned bytes)
 {
-    return bin(&r->g->c, KIR_AND, bin(&r->g->c, KIR_LSHR, around, shift), mask(r, bytes));
+    tly_build *c = &r->g->c;
+    return band(c, lshr(c, around, shift), mask(r, bytes));
 }
 
 static kir_value load_part(tly_gpu_reduce *r, kir_value p)
 {
+    tly_build *c = &r->g->c;
     kir_value shift, at = word_around(r, p, &shift);
-    kir_value around = kir_load(r->g->c.b, KIR_TYPE(KIR_I32, 1), at, 0, 4);
-    return part_of(r, around, shift, r->g->c.bytes[TLY_IN]);
+    kir_value around = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, 0, 4);
+    return part_of(r, around, shift, c->bytes[TLY_IN]);
 }
 
 static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 {
     tly_build *c = &r->g->c;
-    unsigned bytes = r->g->c.bytes[TLY_OUT];
+    unsigned bytes = c->bytes[TLY_OUT];
     kir_value shift, at = word_around(r, p, &shift);
     kir_value old = part_of(r, kir_atomic_load(c->b, at, 0), shift, bytes);
-    kir_value more = sub(c, bin(c, KIR_AND, v, mask(r, bytes)), old);
-    kir_atomic_add(c->b, at, 0, bin(c, KIR_SHL, more, shift));
+    kir_value more = sub(c, band(c, v, mask(r, bytes)), old);
+    kir_atomic_add(c->b, at, 0, shl(c, more, shift));
 }
 
 /* ---- from memory to accumulators ---- */
@@ -71,28 +73,30 @@ static uint64_t magnitude_of(const tly_gpu_reduce *r)
 /* The upper bits of a narrow element's word are those of its sign, where it has one. */
 static kir_value extended(tly_gpu_reduce *r, kir_value x)
 {
-    unsigned bytes = r->g->c.bytes[TLY_IN];
+    tly_build *c = &r->g->c;
+    unsigned bytes = c->bytes[TLY_IN];
     if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return x;
     kir_value up = u32(r->g, 32 - 8 * bytes);
-    return bin(&r->g->c, KIR_ASHR, bin(&r->g->c, KIR_SHL, x, up), up);
+    return ashr(c, shl(c, x, up), up);
 }
 
 static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
 {
-    kir_type t = type_of(&r->g->c, stored);
+    tly_build *c = &r->g->c;
+    kir_type t = type_of(c, stored);
+    kir_kind bits = kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32;
     if (kir_is_float(t))
-        stored = bitcast(&r->g->c,
-                         KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, 1),
-                         stored);
+        stored = bitcast(c, KIR_TYPE(bits, 1), stored);
     return extended(r, stored);
 }
 
 kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored)
 {
+    tly_build *c = &r->g->c;
     if (tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) != TLY_FLOATING)
-        return tly_reduce_integer(&r->g->c, extended(r, stored));
-    return row(r)->compares ? tly_reduce_key(&r->g->c, as_bits(r, stored), magnitude_of(r))
+        return tly_reduce_integer(c, extended(r, stored));
+    return row(r)->compares ? tly_reduce_key(c, as_bits(r, stored), magnitude_of(r))
                             : tly_gpu_widen(r->g, stored);
 }
 
@@ -132,13 +136,13 @@ void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_va
 
 static kir_value stored(tly_gpu_reduce *r, kir_value y)
 {
-    tly_gpu *g = r->g;
+    tly_build *c = &r->g->c;
     int floating = tly_class_of((tally_dtype)problem(r)->tensor[TLY_OUT].dtype) == TLY_FLOATING;
     if (row(r)->compares && !r->indexed)
-        return floating ? tly_turn(&g->c, y, magnitude_of(r)) : y;
-    if (kir_is_float(type_of(&g->c, y)) && floating)
-        return tly_gpu_narrow(g, y);
-    return tly_reduce_as(&g->c, KIR_TYPE(g->c.bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);
+        return floating ? tly_turn(c, y, magnitude_of(r)) : y;
+    if (kir_is_float(type_of(c, y)) && floating)
+        return tly_gpu_narrow(r->g, y);
+    return tly_reduce_as(c, KIR_TYPE(c->bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
 
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
@@ -149,8 +153,8 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
                                    (tally_dtype)problem(r)->tensor[TLY_OUT].dtype);
     kir_value none = equal(c, r->steps, u32(g, 0));
-    y = choose(c, none, like(&r->g->c, y, bits), y);
-    if (in_words(r, g->c.bytes[TLY_OUT]))
+    y = choose(c, none, like(c, y, bits), y);
+    if (in_words(r, c->bytes[TLY_OUT]))
         store_part(r, p, y);
     else
         tly_gpu_put(g, p, 0, y);
