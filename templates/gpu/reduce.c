@@ -100,20 +100,23 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 
 /* ---- kernels ---- */
 
-/* Of outputs side by side, one's address. */
-static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
+/* Of outputs side by side, one's address; of the input, that of its first element. */
+static kir_value address(tly_build *c, const tly_place *at, int tensor)
 {
-    tly_build *c = &r->g->c;
-    kir_value bytes = mul(c, output, u32(r->g, c->bytes[TLY_OUT]));
-    return ptradd(c, row->tensor[TLY_OUT].at, tly_gpu_widened(r->g, bytes));
+    tly_gpu *g = (tly_gpu *)c; /* its first member */
+    const tly_gpu_row *row = at->of;
+    kir_value bytes = mul(c, at->lane, u32(g, c->bytes[tensor]));
+    return ptradd(c, row->tensor[tensor].at, tly_gpu_widened(g, bytes));
 }
 
 /* One output of an item from its state. */
 static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span *all,
                    kir_value output, kir_value state)
 {
+    const tly_place at = { .address = address, .of = row, .lane = output };
     tly_gpu_span one = tly_gpu_span_of(r, all, output);
-    tly_gpu_reduce_store(r, out_at(r, row, output), tly_gpu_reduce_judge(r, &one, state));
+    kir_value y = tly_gpu_reduce_judge(r, &one, &at, state);
+    tly_gpu_reduce_store(r, address(&r->g->c, &at, TLY_OUT), y);
 }
 
 /* All outputs of an item, or their records of a chunk. `team`: NULL for one invocation. */

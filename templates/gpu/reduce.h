@@ -64,7 +64,7 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y);
 
 /* States of any kind: the operator's, or those of the range. */
 typedef struct tly_gpu_rules {
-    kir_value (*lift)(tly_gpu_reduce *r, kir_value x, kir_value index);
+    kir_value (*lift)(tly_gpu_reduce *r, const tly_place *at, kir_value x);
     kir_value (*combine)(tly_build *c, kir_value x, kir_value y);
     kir_value (*neutral)(tly_build *c);
     /* Several elements at once, in whatever order; NULL: one after the other. */
@@ -93,7 +93,8 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, 
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);
-/* Such a state as a result. `all`: what it is of. */
-kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state);
+/* Such a state as a result. `all`: what it is of; `at`: where the result goes. */
+kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
+                               kir_value state);
 
 #endif

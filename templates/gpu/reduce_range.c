@@ -15,9 +15,9 @@
 
 /* ---- the operator's own ---- */
 
-static kir_value lift(tly_gpu_reduce *r, kir_value x, kir_value index)
+static kir_value lift(tly_gpu_reduce *r, const tly_place *at, kir_value x)
 {
-    return tly_lift_at(&r->g->c, x, index);
+    return tly_element(&r->g->c, at, x);
 }
 
 static kir_value neutral(tly_build *c)
@@ -50,9 +50,9 @@ static kir_value zeros(tly_build *c, unsigned parts)
     return kir_tuple(c->b, parts, (kir_value[]){ zero, zero, zero });
 }
 
-static kir_value lift_scaled(tly_gpu_reduce *r, kir_value x, kir_value index)
+static kir_value lift_scaled(tly_gpu_reduce *r, const tly_place *at, kir_value x)
 {
-    (void)index;
+    (void)at;
     return tly_reduce_scaled(&r->g->c, x);
 }
 
@@ -74,9 +74,10 @@ static const tly_gpu_rules records_of_sums = { NULL, tly_reduce_add, no_record, 
 
 /* ---- squares ---- */
 
-static kir_value lift_stretched(tly_gpu_reduce *r, kir_value x, kir_value index)
+static kir_value lift_stretched(tly_gpu_reduce *r, const tly_place *at, kir_value x)
 {
-    return tly_lift_at(&r->g->c, mul(&r->g->c, x, r->stretch[r->output]), index);
+    tly_build *c = &r->g->c;
+    return tly_element(c, at, mul(c, x, r->stretch[r->output]));
 }
 
 static kir_value no_squares(tly_build *c)
@@ -111,16 +112,17 @@ static kir_value join_products(tly_build *c, kir_value x, kir_value y)
     kir_value one = real(c, 1, tly_reduce_format_of(c)->one), zero = real(c, 1, 0);
     kir_value excess = tly_excess_product(c, kir_part(c->b, x, 2), kir_part(c->b, y, 2));
     kir_value near = tly_excess_is_near(c, excess);
-    kir_value by = choose(c, near, one, bin(c, KIR_ADD, excess, one));
+    kir_value by = choose(c, near, one, add(c, excess, one));
     kir_value scaled = mul(c, kir_part(c->b, y, 0), by);
     y = kir_tuple(c->b, 2, (kir_value[]){ scaled, kir_part(c->b, y, 1) });
     return product(c, tly_reduce_join(c, x, y), choose(c, near, excess, zero));
 }
 
-static kir_value lift_split(tly_gpu_reduce *r, kir_value x, kir_value index)
+static kir_value lift_split(tly_gpu_reduce *r, const tly_place *at, kir_value x)
 {
-    (void)index;
-    return product(&r->g->c, tly_reduce_split(&r->g->c, x), real(&r->g->c, 1, 0));
+    tly_build *c = &r->g->c;
+    (void)at;
+    return product(c, tly_reduce_split(c, x), real(c, 1, 0));
 }
 
 static kir_value one(tly_build *c)
@@ -151,24 +153,23 @@ static kir_value are_many(tly_gpu_reduce *r, unsigned n)
 {
     tly_build *c = &r->g->c;
     kir_value two = u32(r->g, 2);
-    return n > 2 ? yes(r->g) : bor(c, ult(c, two, r->steps), ult(c, two, r->length));
+    return n > 2 ? i1(c, 1) : bor(c, ult(c, two, r->steps), ult(c, two, r->length));
 }
 
 static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_value *x,
                                const kir_value *index, unsigned n)
 {
     tly_build *c = &r->g->c;
-    kir_branch near;
     tly_excess e = tly_excess_none(c);
     (void)index;
     for (unsigned i = 0; i < n; i++)
         tly_excess_add(c, &e, x[i]);
     kir_value excess = tly_excess_of(c, &e), all = product(c, tly_reduce_one(c, 1), excess);
-    kir_if(c->b, &near, both(r->g, tly_excess_is_near(c, excess), are_many(r, n)));
-    kir_else(c->b, &near, 1, &all);
+    tly_region far = { .state = { &all } };
+    emit_unless(c, &far, band(c, tly_excess_is_near(c, excess), are_many(r, n)));
     all = split_all(c, x, n);
-    kir_if_end(c->b, &near, 1, &all);
-    return join_products(c, state, near.result[0]);
+    emit_end(c, &far);
+    return join_products(c, state, all);
 }
 
 static const tly_gpu_rules products = { lift_split, join_products, one, take_products, 0 };
@@ -190,7 +191,6 @@ static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_sp
 static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
-    kir_branch fine;
     kir_value parts[TLY_GPU_MOST_ELEMENTS], finite[TLY_GPU_MOST_ELEMENTS], all = 0;
     unsigned n = r->g->lanes;
     walk(r, r->is_free ? &plain : &in_order, s, t, state);
@@ -200,13 +200,14 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
         parts[i] = tly_reduce_scaled(c, state[i]);
     }
     kir_value own[TLY_GPU_MOST_ELEMENTS];
-    memcpy(own, parts, sizeof own);
-    kir_if(c->b, &fine, all);
-    kir_else(c->b, &fine, n, parts);
+    tly_region bad = { 0 };
+    memcpy(own, parts, n * sizeof *own);
+    emit_carry(&bad, n, parts);
+    emit_unless(c, &bad, all);
     walk(r, &scaled, s, t, parts);
-    kir_if_end(c->b, &fine, n, parts);
+    emit_end(c, &bad);
     for (unsigned i = 0; i < n; i++) {
-        kir_value rest = n > 1 ? choose(c, finite[i], own[i], fine.result[i]) : fine.result[i];
+        kir_value rest = n > 1 ? choose(c, finite[i], own[i], parts[i]) : parts[i];
         kir_value v[3] = { state[i], kir_part(c->b, rest, 0), kir_part(c->b, rest, 1) };
         state[i] = kir_tuple(c->b, 3, v);
     }
@@ -216,9 +217,8 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
 static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
-    kir_branch fine;
     kir_value again[TLY_GPU_MOST_ELEMENTS], stray[TLY_GPU_MOST_ELEMENTS], some = 0;
-    kir_value yes = constant(c, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value yes = i1(c, 1);
     unsigned n = r->g->lanes;
     walk(r, r->is_free ? &plain : &in_order, s, t, state);
     for (unsigned i = 0; i < n; i++) {
@@ -227,12 +227,13 @@ static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, ki
         r->stretch[i] = tly_reduce_stretch(c, state[i]);
         again[i] = state[i];
     }
-    kir_if(c->b, &fine, tly_not(c, some));
-    kir_else(c->b, &fine, n, again);
+    tly_region bad = { 0 };
+    emit_carry(&bad, n, again);
+    emit_unless(c, &bad, tly_not(c, some));
     walk(r, &stretched, s, t, again);
-    kir_if_end(c->b, &fine, n, again);
+    emit_end(c, &bad);
     for (unsigned i = 0; i < n; i++) {
-        kir_value right = choose(c, stray[i], fine.result[i], state[i]);
+        kir_value right = choose(c, stray[i], again[i], state[i]);
         state[i] = kir_tuple(c->b, 2, (kir_value[]){ state[i], right });
     }
 }
@@ -265,13 +266,14 @@ const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
 {
-    const int squares = tly_is_watched_as(g->c.p, TLY_WATCH_SQUARES) && tly_keeps_range(g->c.p);
-    const int whole = tly_operator_of(g->c.p)->exact && !tly_is_floating(&g->c);
-    const int products = tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
-    return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ? 3 * g->c.acc_bytes
-           : products                                ? 3 * g->c.acc_bytes
-           : squares || whole                        ? 2 * g->c.acc_bytes
-                                                     : g->c.state_bytes;
+    const tly_build *c = &g->c;
+    const int sums = tly_is_watched_as(c->p, TLY_WATCH_SUMS);
+    const int products = tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS);
+    const int squares = tly_is_watched_as(c->p, TLY_WATCH_SQUARES) && tly_keeps_range(c->p);
+    const int whole = tly_operator_of(c->p)->exact && !tly_is_floating(c);
+    return sums || products   ? 3 * c->acc_bytes
+           : squares || whole ? 2 * c->acc_bytes
+                              : c->state_bytes;
 }
 
 /* ---- judging ---- */
@@ -307,55 +309,50 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
     tly_build *c = &r->g->c;
     kir_value zero = constant(c, c->acc, 0);
     kir_value irregular = tly_not(c, tly_reduce_finite(c, mantissa));
-    kir_value start[2] = { constant(c, KIR_TYPE(KIR_I1, 1), 1),
-                           constant(c, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
+    kir_value goes = i1(c, 1);
+    kir_value product = constant(c, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count), x;
-    kir_loop l;
-    kir_for(c->b, &l, u32(r->g, 0), trips, u32(r->g, 1), 2, start);
-    kir_for_while(c->b, &l);
+    tly_region l = { .state = { &goes, &product } };
+    emit_for_while(c, &l, u32(r->g, 0), trips, u32(r->g, 1));
     kir_value step = udiv(c, l.i, r->length);
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
     tly_gpu_reduce_fetch(r, at, 0, &x, 1, 0);
-    x = tly_gpu_reduce_accumulator(r, x);
-    kir_value next[2] = { 0, mul(c, l.carried[1], x) };
-    kir_value alive = une(c, next[1], zero);
-    alive = bor(c, alive, irregular);
-    next[0] = band(c, alive, tly_reduce_finite(c, next[1]));
-    kir_for_end(c->b, &l, next);
-    kir_value cut = ult(c, trips, count);
-    kir_value unknown = band(c, cut, l.result[0]);
-    return choose(c, unknown, y, with_sign(c, l.result[1], mantissa));
+    product = mul(c, product, tly_gpu_reduce_accumulator(r, x));
+    kir_value alive = bor(c, une(c, product, zero), irregular);
+    goes = band(c, alive, tly_reduce_finite(c, product));
+    emit_end(c, &l);
+    kir_value unknown = band(c, ult(c, trips, count), goes);
+    return choose(c, unknown, y, with_sign(c, product, mantissa));
 }
 
 static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
 {
     tly_build *c = &r->g->c;
-    kir_branch beyond;
     kir_value excess = kir_part(c->b, state, 2), one = tly_reduce_one(c, 1);
     one = kir_tuple(c->b, 2,
                     (kir_value[]){ tly_excess_correct(c, excess, kir_part(c->b, one, 0)),
                                    kir_part(c->b, one, 1) });
     state = tly_reduce_join(c, state, one);
     kir_value y = tly_reduce_product_of(c, state);
-    kir_if(c->b, &beyond, tly_reduce_endless(c, y));
-    kir_value loop = by_loop(r, all, kir_part(c->b, state, 0), y);
-    kir_else(c->b, &beyond, 1, &loop);
-    kir_if_end(c->b, &beyond, 1, &y);
-    return beyond.result[0];
+    tly_region beyond = { .state = { &y } };
+    emit_if(c, &beyond, tly_reduce_endless(c, y));
+    y = by_loop(r, all, kir_part(c->b, state, 0), y);
+    emit_end(c, &beyond);
+    return y;
 }
 
 /* What is not finite among elements decides alone; else the sum is what all elements add up to. */
-static kir_value judge_sum(tly_build *c, kir_value state)
+static kir_value judge_sum(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
     kir_value again = tly_reduce_large(c, kir_part(c->b, state, 2));
     kir_value some = une(c, other, constant(c, c->acc, 0));
     again = choose(c, some, other, again);
-    return tly_project(c, choose(c, tly_reduce_finite(c, sum), sum, again));
+    return tly_show(c, at, choose(c, tly_reduce_finite(c, sum), sum, again));
 }
 
 /* The same of what is in range where the sum need not be: that stays in multiples of 2^64. */
-static kir_value judge_kept_sum(tly_build *c, kir_value state)
+static kir_value judge_kept_sum(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
     kir_value finite = tly_reduce_finite(c, sum);
@@ -364,24 +361,25 @@ static kir_value judge_kept_sum(tly_build *c, kir_value state)
     kir_value far = tly_not(c, bor(c, finite, some));
     kir_value again = choose(c, far, kir_part(c->b, state, 2), other);
     sum = choose(c, finite, sum, again);
-    return tly_project_times(c, sum, choose(c, far, tly_reduce_large(c, one), one));
+    return tly_show_times(c, at, sum, choose(c, far, tly_reduce_large(c, one), one));
 }
 
-static kir_value judge_squares(tly_build *c, kir_value state)
+static kir_value judge_squares(tly_build *c, const tly_place *at, kir_value state)
 {
     const tly_reduce_ends *ends = &tly_reduce_ends_of_squares;
     const tly_scaled scaled = ends->scaled(c, state, ends->far(c, state));
-    return tly_project_times(c, scaled.sum, scaled.unit);
+    return tly_show_times(c, at, scaled.sum, scaled.unit);
 }
 
-kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
+kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
+                               kir_value state)
 {
     tly_build *c = &r->g->c;
     if (r->whole)
         return tly_mean_of_whole(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
     if (r->watch == TLY_WATCH_SUMS)
-        return tly_keeps_range(c->p) ? judge_kept_sum(c, state) : judge_sum(c, state);
+        return tly_keeps_range(c->p) ? judge_kept_sum(c, at, state) : judge_sum(c, at, state);
     if (r->watch == TLY_WATCH_SQUARES)
-        return judge_squares(c, state);
-    return tly_project(c, r->watch == TLY_WATCH_PRODUCTS ? judge_product(r, all, state) : state);
+        return judge_squares(c, at, state);
+    return tly_show(c, at, r->watch == TLY_WATCH_PRODUCTS ? judge_product(r, all, state) : state);
 }

@@ -6,8 +6,6 @@
  */
 #include "reduce.h"
 
-#include <string.h>
-
 typedef struct walk {
     tly_gpu_reduce *r;
     const tly_gpu_rules *rules;
@@ -50,6 +48,15 @@ static kir_value address(walk *w, kir_value q)
     return tly_gpu_span_at(r, w->span, add(c, w->span->step, up), rest);
 }
 
+/* The element of one of the outputs, `more_lanes`, at a position of the walk. */
+static kir_value address_at(tly_build *c, const tly_place *at, int tensor)
+{
+    walk *w = (walk *)at->of;
+    tly_gpu *g = w->r->g;
+    kir_value p = address(w, add(c, at->position, u32(g, at->more_positions)));
+    return ptradd(c, p, tly_gpu_offset(g, at->more_lanes * c->bytes[tensor]));
+}
+
 /* The address of a position `after` one that is at `p`, but for *offset. */
 static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after, int64_t *offset)
 {
@@ -57,33 +64,6 @@ static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after,
         return tly_gpu_near(w->r->g, &w->span->row, TLY_IN, p, after, offset);
     *offset = 0;
     return after > 0 ? address(w, add(&w->r->g->c, q, u32(w->r->g, after))) : p;
-}
-
-/* Indices of `count` accesses by `size` positions each, the first at q, `apart` from each other. */
-static void indices(walk *w, kir_value q, unsigned count, unsigned size, unsigned apart,
-                    kir_value *index)
-{
-    tly_build *c = &w->r->g->c;
-    kir_value first = 0;
-    if (w->r->indexed) {
-        first = tly_gpu_reduce_index(w->r, w->before ? add(c, w->before, q) : q);
-        first = add(c, w->span->index, first);
-    }
-    for (unsigned i = 0; i < count * size; i++) {
-        uint64_t after = (uint64_t)(i / size) * apart + i % size;
-        index[i] = first ? add(c, first, constant(c, type_of(c, first), after)) : 0;
-    }
-}
-
-static kir_value take(walk *w, kir_value state, const kir_value *x, const kir_value *index,
-                      unsigned n)
-{
-    const tly_gpu_rules *rules = w->rules;
-    if (rules->take)
-        return rules->take(w->r, state, x, index, n);
-    for (unsigned i = 0; i < n; i++)
-        state = rules->combine(&w->r->g->c, state, rules->lift(w->r, x[i], index[i]));
-    return state;
 }
 
 /* `count` neighbours, by vectors as far as they fill them. */
@@ -102,6 +82,45 @@ typedef struct trip {
     unsigned count, size;
 } trip;
 
+/* How far behind q a trip's i-th position is. */
+static unsigned after(const walk *w, const trip *t, unsigned i)
+{
+    return i / t->size * t->size * w->sharers + i % t->size;
+}
+
+static void indices(walk *w, const trip *t, kir_value *index)
+{
+    tly_build *c = &w->r->g->c;
+    kir_value first = 0;
+    if (w->r->indexed) {
+        first = tly_gpu_reduce_index(w->r, w->before ? add(c, w->before, t->q) : t->q);
+        first = add(c, w->span->index, first);
+    }
+    for (unsigned i = 0; i < t->count * t->size; i++)
+        index[i] = first ? add(c, first, like(c, first, after(w, t, i))) : 0;
+}
+
+/* The elements of an output (r->output) at all positions of a trip. */
+static kir_value take(walk *w, const trip *t, kir_value state, const kir_value *x,
+                      const kir_value *index)
+{
+    tly_build *c = &w->r->g->c;
+    const tly_gpu_rules *rules = w->rules;
+    unsigned n = t->count * t->size;
+    if (rules->take)
+        return rules->take(w->r, state, x, index, n);
+    for (unsigned i = 0; i < n; i++) {
+        const tly_place at = { .address = address_at,
+                               .of = w,
+                               .position = t->q,
+                               .more_positions = after(w, t, i),
+                               .more_lanes = w->r->output,
+                               .index = index[i] };
+        state = rules->combine(c, state, rules->lift(w->r, &at, x[i]));
+    }
+    return state;
+}
+
 static void fetch(walk *w, const trip *t, kir_value *x)
 {
     unsigned each = t->size * w->r->g->lanes;
@@ -117,12 +136,12 @@ static void consume(walk *w, const trip *t, const kir_value *x, kir_value *state
 {
     unsigned outputs = w->r->g->lanes, n = t->count * t->size;
     kir_value own[TLY_GPU_MOST_ELEMENTS], index[TLY_GPU_MOST_ELEMENTS];
-    indices(w, t->q, t->count, t->size, t->size * w->sharers, index);
+    indices(w, t, index);
     for (unsigned k = 0; k < outputs; k++) {
         for (unsigned i = 0; i < n; i++)
             own[i] = tly_gpu_reduce_accumulator(w->r, x[i * outputs + k]);
         w->r->output = k;
-        state[k] = take(w, state[k], own, index, n);
+        state[k] = take(w, t, state[k], own, index);
     }
 }
 
@@ -132,39 +151,40 @@ static void run(walk *w, kir_value from, kir_value to, unsigned count, unsigned 
 {
     tly_gpu *g = w->r->g;
     tly_build *c = &g->c;
-    kir_loop l;
+    tly_region l = { 0 };
     if (w->first)
         from = add(c, from, mul(c, w->first, u32(g, size)));
-    kir_for(c->b, &l, from, to, u32(g, (int64_t)count * size * w->sharers), g->lanes, state);
+    emit_carry(&l, g->lanes, state);
+    emit_for(c, &l, from, to, u32(g, (int64_t)count * size * w->sharers));
     const trip t = { l.i, count, size };
     kir_value x[TLY_GPU_MOST_ELEMENTS];
     fetch(w, &t, x);
-    consume(w, &t, x, l.carried);
-    kir_for_end(c->b, &l, l.carried);
-    memcpy(state, l.result, g->lanes * sizeof *state);
+    consume(w, &t, x, state);
+    emit_end(c, &l);
 }
 
 /* A row of a length that the plan knows: no loop, and two ways of loading alone. */
 static void at_once(walk *w, kir_value *state)
 {
     tly_gpu *g = w->r->g;
+    tly_build *c = &g->c;
     unsigned length = (unsigned)g->plan->length, v = (unsigned)g->plan->vector;
     kir_value x[TLY_GPU_MOST_ELEMENTS];
-    kir_branch aligned;
+    tly_region aligned = { 0 };
     trip t = { u32(g, 0), 1, length };
     if (w->first)
-        t = (trip){ mul(&g->c, w->first, u32(g, v)), length / (v * w->sharers), v };
-    else if (g->c.p->tensor[TLY_IN].step != 1)
+        t = (trip){ mul(c, w->first, u32(g, v)), length / (v * w->sharers), v };
+    else if (c->p->tensor[TLY_IN].step != 1)
         t = (trip){ t.q, length, 1 };
     if (has_two_ways(w)) {
-        kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+        emit_carry(&aligned, t.count * t.size, x);
+        emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
         w->by_vectors = 1;
         fetch(w, &t, x);
-        kir_else(g->c.b, &aligned, t.count * t.size, x);
+        emit_else(c, &aligned);
         w->by_vectors = 0;
         fetch(w, &t, x);
-        kir_if_end(g->c.b, &aligned, t.count * t.size, x);
-        memcpy(x, aligned.result, t.count * t.size * sizeof *x);
+        emit_end(c, &aligned);
     } else {
         fetch(w, &t, x);
     }
@@ -180,6 +200,7 @@ static int is_at_once(const walk *w)
 static void along(walk *w, kir_value count, kir_value *state)
 {
     tly_gpu *g = w->r->g;
+    tly_build *c = &g->c;
     unsigned n = ahead(w), v = vector(w);
     kir_value done = u32(g, 0);
     if (is_at_once(w)) {
@@ -187,12 +208,12 @@ static void along(walk *w, kir_value count, kir_value *state)
         return;
     }
     if (n > 1) {
-        kir_value whole = band(&g->c, count, u32(g, -(int64_t)(n * v * w->sharers)));
+        kir_value whole = band(c, count, u32(g, -(int64_t)(n * v * w->sharers)));
         run(w, done, whole, n, v, state);
         done = whole;
     }
     if (v > 1) {
-        kir_value whole = band(&g->c, count, u32(g, -(int64_t)v));
+        kir_value whole = band(c, count, u32(g, -(int64_t)v));
         run(w, done, whole, 1, v, state);
         done = whole;
     }
@@ -206,18 +227,18 @@ static void serial(walk *w, kir_value *state)
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     const tly_gpu_span *s = w->span;
-    kir_loop l;
+    tly_region l = { 0 };
     if (r->rank == 0) { /* one step, or of no elements none */
         w->in = tly_gpu_span_at(r, s, s->step, s->from);
         along(w, mul(c, s->steps, s->part), state);
         return;
     }
-    kir_for(c->b, &l, u32(g, 0), s->steps, u32(g, 1), g->lanes, state);
+    emit_carry(&l, g->lanes, state);
+    emit_for(c, &l, u32(g, 0), s->steps, u32(g, 1));
     w->in = tly_gpu_span_at(r, s, add(c, s->step, l.i), s->from);
     w->before = r->indexed ? mul(c, l.i, r->length) : 0;
-    along(w, s->part, l.carried);
-    kir_for_end(c->b, &l, l.carried);
-    memcpy(state, l.result, g->lanes * sizeof *state);
+    along(w, s->part, state);
+    emit_end(c, &l);
 }
 
 /* One of a team, through all steps at once. */
@@ -232,22 +253,22 @@ static void shared(walk *w, kir_value *state)
 static void go(walk *w, void (*way)(walk *w, kir_value *state), kir_value *state)
 {
     tly_gpu *g = w->r->g;
-    kir_value other[TLY_GPU_MOST_ELEMENTS];
-    kir_branch aligned;
+    tly_build *c = &g->c;
+    tly_region aligned = { 0 };
     for (unsigned k = 0; k < g->lanes; k++)
-        state[k] = other[k] = w->rules->neutral(&g->c);
+        state[k] = w->rules->neutral(c);
     if (!has_two_ways(w) || is_at_once(w)) {
         way(w, state);
         return;
     }
-    kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    emit_carry(&aligned, g->lanes, state);
+    emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     w->by_vectors = 1;
     way(w, state);
-    kir_else(g->c.b, &aligned, g->lanes, state);
+    emit_else(c, &aligned);
     w->by_vectors = 0;
-    way(w, other);
-    kir_if_end(g->c.b, &aligned, g->lanes, other);
-    memcpy(state, aligned.result, g->lanes * sizeof *state);
+    way(w, state);
+    emit_end(c, &aligned);
 }
 
 void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
