@@ -298,7 +298,7 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     along(g, &s, tly_gpu_chunk_count(g, begin));
 }
 
-void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g);
@@ -317,3 +317,10 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
         scan(g, &item, &row);
     emit_end(c, &exists);
 }
+
+const tly_gpu_algorithm tly_gpu_columns_algorithm = {
+    .build = build,
+    .passes = TLY_GPU_THREE_PASSES,
+    .record_bytes = tly_gpu_record_bytes,
+    .carries_apart = 1,
+};

@@ -6,7 +6,7 @@
  */
 #include "gpu.h"
 
-void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
+static void build_copy(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
@@ -30,7 +30,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
 /* An unlikely result of the loads: a store depends on it, so that compilers keep the loads. */
 enum { UNLIKELY = 0x5bd1e995 };
 
-void tly_gpu_build_read(tly_gpu *g, unsigned pass)
+static void build_read(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS], all = u32(g, 0);
@@ -57,3 +57,13 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     emit_end(c, &found);
     emit_end(c, &exists);
 }
+
+const tly_gpu_algorithm tly_gpu_copy_algorithm = {
+    .build = build_copy,
+    .passes = { "scan" },
+    .has_no_loop = 1,
+};
+const tly_gpu_algorithm tly_gpu_read_algorithm = {
+    .build = build_read,
+    .passes = { "results" },
+};

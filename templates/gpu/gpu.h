@@ -10,9 +10,12 @@
 #include "../../codegen/plan/gpu.h"
 #include "../template.h"
 
+struct tly_gpu_algorithm;
+
 typedef struct tly_gpu {
     tly_build c; /* for shared stages: one lane */
     const tly_gpu_plan *plan;
+    const struct tly_gpu_algorithm *algorithm;
     const tly_caps *caps;
     tly_gpu_launch *launch;
     kir_type index; /* of byte offsets: i32 or i64 */
@@ -20,25 +23,36 @@ typedef struct tly_gpu {
     unsigned lanes; /* neighbours that an item takes; 1 in the form of rows */
 } tly_gpu;
 
-/* Each builds one pass; the frame (frame.c) begins and ends the kernel. */
-void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
-void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
-void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
-void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass);
-void tly_gpu_build_turned(tly_gpu *g, unsigned pass);
-void tly_gpu_build_staged(tly_gpu *g, unsigned pass);
-void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
-void tly_gpu_build_read(tly_gpu *g, unsigned pass);
-void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
-void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass);
+/* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
+ * finds it by the name in TLY_GPU_TEMPLATES. */
+typedef struct tly_gpu_algorithm {
+    /* Builds one pass; the frame begins and ends the kernel. */
+    void (*build)(tly_gpu *g, unsigned pass);
+    /* Passes of a problem that is cut into chunks, by name. One that is not has the last alone. */
+    const char *passes[TLY_GPU_PASSES];
+    unsigned (*record_bytes)(const tly_gpu *g); /* of scratch, for each chunk; NULL: none */
+    uint32_t ticket_bytes; /* in front of the records, all of which begin as zeros; 0: none */
+    /* Of scans without chunks: the positions of a dispatch are a multiple of this. NULL: of a
+     * tile, by lanes 1. */
+    unsigned (*multiple)(const tly_gpu *g);
+    uint32_t most_chunks;        /* of a dispatch; 0: any number */
+    unsigned has_no_loop : 1,    /* no device's limit of trips applies */
+        carries_apart : 1,       /* the middle pass is carries_apart.c even of one scan an item */
+        carries_by_subgroup : 1; /* or else one subgroup makes the carries of a row */
+} tly_gpu_algorithm;
 
-/* The middle pass of those with chunks: from the chunks' totals to the carries before them. Apart:
- * of several scans an item, each by itself. */
+#define TLY_GPU_ALGORITHM(ID, name, what) extern const tly_gpu_algorithm tly_gpu_##name##_algorithm;
+TLY_GPU_TEMPLATES(TLY_GPU_ALGORITHM)
+#undef TLY_GPU_ALGORITHM
+
+/* The middle pass of three: from the chunks' totals to the carries before them. Apart: of several
+ * scans an item, each by itself. */
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass);
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned pass);
 
-/* Passes of a template with chunks; one without has the last only. */
+/* Three passes of a scan with chunks. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
+#define TLY_GPU_THREE_PASSES { "totals", "carries", "scan" }
 static inline int tly_gpu_has_chunks(const tly_gpu *g)
 {
     return g->plan->chunk > 0;

@@ -186,7 +186,7 @@ static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
     return s;
 }
 
-void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
@@ -221,3 +221,10 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     emit_end(c, &last);
     emit_end(c, &exists);
 }
+
+const tly_gpu_algorithm tly_gpu_look_back_algorithm = {
+    .build = build,
+    .passes = { "scan" },
+    .record_bytes = tly_gpu_look_back_bytes,
+    .ticket_bytes = TLY_GPU_TICKET_BYTES,
+};

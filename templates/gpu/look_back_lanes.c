@@ -205,7 +205,7 @@ static void clear_flags(tly_lanes *t)
     emit_end(c, &one);
 }
 
-void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     tly_lanes t = lanes_of(g);
@@ -234,3 +234,15 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     emit_end(c, &last);
     emit_end(c, &exists);
 }
+
+/* Of a dispatch: 64 lanes' records of f32 fill the scratch (runtime/launch/dispatches.c), and 2 to
+ * 4 GiB of elements lie between two dispatches. */
+enum { MOST_TILES = 240000 };
+
+const tly_gpu_algorithm tly_gpu_look_back_lanes_algorithm = {
+    .build = build,
+    .passes = { "scan" },
+    .record_bytes = tly_gpu_look_back_lanes_bytes,
+    .ticket_bytes = TLY_GPU_TICKET_LINE,
+    .most_chunks = MOST_TILES,
+};

@@ -189,14 +189,31 @@ static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir
     emit_end(c, &exists);
 }
 
-void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass)
+static void build_lanes(tly_gpu *g, unsigned pass)
 {
     kir_value local = kir_get_id(g->c.b, KIR_ID_LOCAL);
     build(g, pass, NULL, g->launch->pass[pass].workgroup, local);
 }
 
-void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass)
+static void build_rows(tly_gpu *g, unsigned pass)
 {
     tly_team t = tly_team_make(g);
     build(g, pass, &t, (unsigned)(g->plan->workgroup / g->plan->team), t.number);
 }
+
+/* Records of a chunk of the outputs side by side. */
+static unsigned chunk_bytes(const tly_gpu *g)
+{
+    return g->lanes * tly_gpu_reduce_record_bytes(g);
+}
+
+const tly_gpu_algorithm tly_gpu_reduce_lanes_algorithm = {
+    .build = build_lanes,
+    .passes = { "states", "results" },
+    .record_bytes = chunk_bytes,
+};
+const tly_gpu_algorithm tly_gpu_reduce_rows_algorithm = {
+    .build = build_rows,
+    .passes = { "states", "results" },
+    .record_bytes = chunk_bytes,
+};

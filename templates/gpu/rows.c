@@ -103,7 +103,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     emit_end(c, &leads);
 }
 
-void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g);
@@ -123,3 +123,16 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
         scan(g, &t, &item, &along);
     emit_end(c, &exists);
 }
+
+const tly_gpu_algorithm tly_gpu_subgroups_algorithm = {
+    .build = build,
+    .passes = TLY_GPU_THREE_PASSES,
+    .record_bytes = tly_gpu_record_bytes,
+    .carries_by_subgroup = 1,
+};
+
+const tly_gpu_algorithm tly_gpu_workgroups_algorithm = {
+    .build = build,
+    .passes = TLY_GPU_THREE_PASSES,
+    .record_bytes = tly_gpu_record_bytes,
+};

@@ -119,7 +119,7 @@ static stage stage_of(tly_gpu *g, unsigned teams)
     return s;
 }
 
-void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);
@@ -138,3 +138,5 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     tly_tile_finish(g, &s.team, &s.row, s.count, &tile, tly_gpu_start(g));
     put(g, &s);
 }
+
+const tly_gpu_algorithm tly_gpu_staged_algorithm = { .build = build, .passes = { "scan" } };

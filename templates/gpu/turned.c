@@ -398,7 +398,7 @@ static int is_dense(const tly_gpu *g)
     return p->form == TLY_ROWS && p->rows.dense && p->rows.length == g->plan->segments;
 }
 
-void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
+static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     turn t = { .g = g,
@@ -431,3 +431,14 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     find_lanes(&t);
     along(&t, &item);
 }
+
+static unsigned positions_of(const tly_gpu *g)
+{
+    return (unsigned)g->plan->segments;
+}
+
+const tly_gpu_algorithm tly_gpu_turned_algorithm = {
+    .build = build,
+    .passes = { "scan" },
+    .multiple = positions_of,
+};
