@@ -67,13 +67,15 @@ static void classes_of(const tly_looker *s, kir_value *summary)
     unsigned vector = (unsigned)g->plan->vector;
     kir_value last = sub(c, s->count, u32(g, 1)), first = s->team->base;
     kir_value end = add(c, first, u32(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
+    const tly_gpu_extent tile = { s->at, s->count };
     tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
     emit_for(c, &l, first, end, u32(g, tly_team_after(g, s->team, vector)));
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, u32(g, v));
+        const tly_place here = tly_gpu_place(&tile, position);
         kir_value p = tly_gpu_address(g, s->at, TLY_IN, umin(c, position, last));
-        kir_value x = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
+        kir_value x = tly_element(c, &here, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
         x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
         tly_gpu_summary_add(g, summary, x);
     }

@@ -19,6 +19,21 @@ static kir_value held(tly_lanes *t)
     return mul(&t->g->c, t->segment, u32(t->g, t->steps));
 }
 
+static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
+{
+    tly_lanes *t = (tly_lanes *)at->of;
+    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_place first = tly_gpu_place(&tile, held(t));
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.address(c, &here, tensor);
+}
+
+/* Of the i-th element that it holds. */
+static tly_place place_held(const tly_lanes *t, unsigned i)
+{
+    return (tly_place){ .address = address_held, .of = t, .more_positions = i };
+}
+
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */
 static kir_value accessed(tly_lanes *t)
 {
@@ -165,7 +180,8 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
     tly_build *c = &g->c;
     kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
     for (unsigned i = 0; i < t->steps; i++) {
-        x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
+        const tly_place here = place_held(t, i);
+        x[i] = tly_element(c, &here, tly_gpu_widen(g, x[i]));
         if (!whole)
             x[i] = choose(c, less(c, u32(g, i), left), x[i], neutral);
     }
@@ -210,7 +226,9 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     tly_build *c = &g->c;
     kir_value there = umin(c, position, sub(c, end, u32(g, 1)));
     kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
-    x = tly_lift(c, tly_gpu_widen(g, x));
+    const tly_gpu_extent tile = { &t->at, end };
+    const tly_place here = tly_gpu_place(&tile, position);
+    x = tly_element(c, &here, tly_gpu_widen(g, x));
     return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
 }
 
@@ -229,8 +247,10 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_build *c = &g->c;
     kir_value stored[TLY_GPU_MOST_ELEMENTS] = { 0 };
     tly_region exists = { 0 }, whole = { 0 };
-    for (unsigned i = 0; i < t->steps; i++)
-        stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
+    for (unsigned i = 0; i < t->steps; i++) {
+        const tly_place here = place_held(t, i);
+        stored[i] = tly_gpu_narrow(g, tly_show(c, &here, states[i]));
+    }
     if (is_turned(t))
         turn(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));

@@ -285,6 +285,17 @@ static void put_own(const turn *t, int whole, const kir_value *shown)
 
 /* ---- tiles ---- */
 
+/* Of the invocation's own lane; dense rows are one behind the other. */
+static kir_value address(tly_build *c, const tly_place *at, int tensor)
+{
+    const turn *t = at->of;
+    kir_value positions = u32(t->g, t->positions);
+    const tly_gpu_extent lane = { &t->own, t->dense ? mul(c, t->here, positions) : t->length };
+    const tly_place first = tly_gpu_place(&lane, t->dense ? mul(c, t->local, positions) : t->from);
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.address(c, &here, tensor);
+}
+
 /* One tile after `carry`; returns the carry after it, which is nothing to go by where lanes end
  * within. */
 static kir_value take(const turn *t, int whole, kir_value carry)
@@ -297,8 +308,9 @@ static kir_value take(const turn *t, int whole, kir_value carry)
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
-        kir_value next = tly_combine(c, carry, tly_lift(c, tly_gpu_widen(g, x[i])));
-        shown[i] = tly_gpu_narrow(g, tly_project(c, c->p->exclusive ? carry : next));
+        const tly_place at = { .address = address, .of = t, .more_positions = i };
+        kir_value next = tly_combine(c, carry, tly_element(c, &at, tly_gpu_widen(g, x[i])));
+        shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
         carry = next;
     }
     if (t->side[TLY_OUT].turned)
