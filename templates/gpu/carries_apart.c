@@ -22,8 +22,8 @@ enum { GROUP = 16 };
 typedef struct middle {
     const tly_gpu_item *item;
     const tly_gpu_row *row;
-    unsigned scans, groups;  /* of the item; that go together, a block */
-    kir_value klass, number; /* which scan and which group of a block is this invocation's */
+    unsigned scans, groups; /* of the item; that go together, a block */
+    kir_value scan, number; /* which scan and which group of a block is this invocation's */
     kir_value chunks;
     kir_value slots; /* one for each invocation, in workgroup memory */
 } middle;
@@ -42,9 +42,9 @@ static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_val
 {
     tly_build *c = &g->c;
     kir_value number = add(c, mul(c, chunk, tly_gpu_items(g)), m->item->index);
-    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, m->klass);
+    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, m->scan);
     *all = tly_load_state(c, at, 0, 1, c->acc_bytes);
-    tly_gpu_load_range(g, record, m->klass, range);
+    tly_gpu_load_range(g, record, m->scan, range);
     return at;
 }
 
@@ -105,15 +105,15 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     tly_build *c = &g->c;
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
-    kir_value klass = tly_gpu_widened(g, m->klass);
+    kir_value scan = tly_gpu_widened(g, m->scan);
     tly_gpu_axis *in = &at.tensor[TLY_IN];
     if (g->unit > 1) {
-        in->at = ptradd(c, in->at, mul(c, klass, in->step));
+        in->at = ptradd(c, in->at, mul(c, scan, in->step));
         in->step = mul(c, in->step, tly_gpu_offset(g, g->unit));
         in->known *= g->unit;
         count = udiv(c, count, u32(g, g->unit));
     } else if (g->lanes > 1) {
-        in->at = ptradd(c, in->at, mul(c, klass, tly_gpu_offset(g, c->bytes[TLY_IN])));
+        in->at = ptradd(c, in->at, mul(c, scan, tly_gpu_offset(g, c->bytes[TLY_IN])));
     }
     return tly_gpu_along(g, &at, count, carry);
 }
@@ -156,7 +156,7 @@ static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value e
     tly_region l = { .state = { &carry } }, bad = { .state = { &next } };
     emit_for(c, &l, first, end, u32(g, GROUP));
     kir_value number = udiv(c, sub(c, l.i, first), u32(g, GROUP));
-    kir_value at = slot(g, m, add(c, mul(c, number, u32(g, m->scans)), m->klass));
+    kir_value at = slot(g, m, add(c, mul(c, number, u32(g, m->scans)), m->scan));
     kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
     for (unsigned k = 0; k < words; k++)
         range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
@@ -233,27 +233,27 @@ void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
         .item = &item,
         .scans = scans,
         .groups = pass->workgroup / scans,
-        .klass = u32(g, 0),
+        .scan = u32(g, 0),
         .number = local,
         .chunks = arg(c, KIR_ARG_CHUNKS),
         .slots = kir_shared(c->b, pass->workgroup * tly_gpu_slot_bytes(c->p)),
     };
     if (scans > 1) {
         m.number = udiv(c, local, u32(g, scans));
-        m.klass = sub(c, local, mul(c, m.number, u32(g, scans)));
+        m.scan = sub(c, local, mul(c, m.number, u32(g, scans)));
     }
     tly_region exists = { 0 }, leader = { 0 };
     emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     m.row = &row;
     kir_value leads = ult(c, local, u32(g, scans));
-    kir_value carry = tly_gpu_first_carry(g, &item, m.klass);
+    kir_value carry = tly_gpu_first_carry(g, &item, m.scan);
     tly_region l = { .state = { &carry } };
     emit_for(c, &l, u32(g, 0), m.chunks, u32(g, m.groups * GROUP));
     carry = block(g, &m, l.i, leads, carry);
     emit_end(c, &l);
     emit_if(c, &leader, leads);
-    tly_gpu_last_carry(g, &item, m.klass, carry);
+    tly_gpu_last_carry(g, &item, m.scan, carry);
     emit_end(c, &leader);
     emit_end(c, &exists);
 }

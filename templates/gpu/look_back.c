@@ -22,29 +22,30 @@
  */
 #include "look_back.h"
 
-static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value v, kir_value mark)
+static void publish(const tly_look_back *s, kir_value when, kir_value at, kir_value v,
+                    kir_value mark)
 {
     tly_build *c = &s->g->c;
     tly_region leader = { 0 };
     emit_if(c, &leader, band(c, s->leads, when));
-    tly_place_publish(s->g, at, 0, v, mark);
+    tly_record_publish(s->g, at, 0, v, mark);
     emit_end(c, &leader);
 }
 
-static void publish_base(const tly_looker *s, kir_value when, kir_value base)
+static void publish_base(const tly_look_back *s, kir_value when, kir_value base)
 {
     kir_value next = add(&s->g->c, s->group, u32(s->g, 1));
-    publish(s, when, tly_look_place(s, next, u32(s->g, TLY_GROUP_BASE)), base,
+    publish(s, when, tly_look_at(s, next, u32(s->g, TLY_GROUP_BASE)), base,
             u32(s->g, TLY_MARK_VALUE));
 }
 
 /* Where the range is watched others may need it. */
 static void publish_carry(tly_gpu *g, void *user, kir_value after)
 {
-    const tly_looker *s = user;
+    const tly_look_back *s = user;
     if (tly_range_count(&g->c) == 0)
         return;
-    publish(s, i1(&g->c, 1), tly_look_place(s, s->item->chunk, u32(g, TLY_CARRY)), after,
+    publish(s, i1(&g->c, 1), tly_look_at(s, s->item->chunk, u32(g, TLY_CARRY)), after,
             u32(g, TLY_MARK_VALUE));
     publish_base(s, s->open, after);
 }
@@ -60,7 +61,7 @@ kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
 }
 
 /* Of this invocation's elements, read again, vector after vector. */
-static void classes_of(const tly_looker *s, kir_value *summary)
+static void classes_of(const tly_look_back *s, kir_value *summary)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -83,7 +84,7 @@ static void classes_of(const tly_looker *s, kir_value *summary)
 }
 
 /* The total, or, where it holds after no carry, the classes. */
-static void summarise(tly_looker *s, tly_tile *tile)
+static void summarise(tly_look_back *s, tly_tile *tile)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -103,7 +104,7 @@ static void summarise(tly_looker *s, tly_tile *tile)
 }
 
 /* By the first lane group. For tests every third tile publishes its total late. */
-static kir_value find_carry(tly_looker *s, kir_value *open)
+static kir_value find_carry(tly_look_back *s, kir_value *open)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -114,8 +115,8 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     sum = choose(c, none, tly_neutral(c, c->acc), sum);
     sound = bor(c, none, sound);
     kir_value k = choose(c, s->ends, s->group, s->item->chunk);
-    kir_value at = tly_look_place(s, k,
-                                  choose(c, s->ends, u32(g, TLY_GROUP_TOTAL), u32(g, TLY_TOTAL)));
+    kir_value at = tly_look_at(s, k,
+                               choose(c, s->ends, u32(g, TLY_GROUP_TOTAL), u32(g, TLY_TOTAL)));
     all_sound = bor(c, all_sound, tly_not(c, s->ends)); /* of others it is no matter */
     kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
     kir_value v = choose(c, s->ends, group, s->total);
@@ -136,18 +137,18 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     return carry;
 }
 
-static kir_value carry_before(tly_looker *s)
+static kir_value carry_before(tly_look_back *s)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_value carry = tly_neutral(c, c->acc);
     tly_region first = { 0 }, looks = { .state = { &carry, &s->open } };
     emit_if(c, &first, band(c, s->leads, is(g, s->item->chunk, 0)));
-    tly_place_publish(g, tly_look_place(s, u32(g, 0), u32(g, TLY_GROUP_BASE)), 0,
-                      tly_gpu_first_carry(g, s->item, u32(g, 0)), u32(g, TLY_MARK_VALUE));
+    tly_record_publish(g, tly_look_at(s, u32(g, 0), u32(g, TLY_GROUP_BASE)), 0,
+                       tly_gpu_first_carry(g, s->item, u32(g, 0)), u32(g, TLY_MARK_VALUE));
     emit_end(c, &first);
     publish(s, tly_not(c, bor(c, s->ends, s->stalls)),
-            tly_look_place(s, s->item->chunk, u32(g, TLY_TOTAL)), s->total, s->mark);
+            tly_look_at(s, s->item->chunk, u32(g, TLY_TOTAL)), s->total, s->mark);
     s->open = s->ends;
     emit_if(c, &looks, is(g, s->team->group, 0));
     carry = find_carry(s, &s->open);
@@ -158,13 +159,13 @@ static kir_value carry_before(tly_looker *s)
 kir_value tly_look_draw(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    kir_value place = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
+    kir_value ticket = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
     tly_region one = { 0 };
     emit_if(c, &one, is(g, kir_get_id(c->b, KIR_ID_LOCAL), 0));
-    kir_store(c->b, place, 0, kir_atomic_add(c->b, scratch, 0, u32(g, 1)), 4, 0);
+    kir_store(c->b, ticket, 0, kir_atomic_add(c->b, scratch, 0, u32(g, 1)), 4, 0);
     emit_end(c, &one);
     kir_barrier(c->b);
-    return kir_load(c->b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
+    return kir_load(c->b, KIR_TYPE(KIR_I32, 1), ticket, 0, 4);
 }
 
 kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
@@ -175,10 +176,10 @@ kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
     return band(c, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
 }
 
-static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
+static tly_look_back state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    tly_looker s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
+    tly_look_back s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
     kir_value chunk = item->chunk, group = u32(g, t->width);
     s.stalls = tly_look_stalls(g, chunk);
     s.group = udiv(c, chunk, group);
@@ -201,7 +202,7 @@ static void build(tly_gpu *g, unsigned pass)
     kir_value begin = mul(c, item.chunk, u32(g, t.tile));
     kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
-    tly_looker s = state_of(g, &t, &item);
+    tly_look_back s = state_of(g, &t, &item);
     s.at = &at;
     s.count = count;
     /* It does not keep its elements, lest all tiles hold registers for this while they wait.

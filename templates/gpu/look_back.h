@@ -7,17 +7,17 @@
 
 /* Of a record. Record k holds these of tile k, and of group k, of which there are no more: groups
  * are looked at side by side. */
-enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_PLACES };
+enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_FIELDS };
 
 /* In a mark of classes the upper bits hold as many of the distance's upper word. */
 enum { TLY_MARK_BITS = 2, TLY_MARK_VALUE = 1, TLY_MARK_CLASSES = 3, TLY_UPPER_BITS = 14 };
 
-kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place);
-unsigned tly_place_words(const tly_gpu *g);
+kir_value tly_record_at(tly_gpu *g, kir_value number, kir_value field);
+unsigned tly_record_words(const tly_gpu *g);
 /* By one invocation, once. Words lie `apart` bytes from each other; 0: side by side. */
-void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark);
+void tly_record_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark);
 /* The value, and its mark: 0 unless all of it was there. */
-kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark);
+kir_value tly_record_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark);
 
 /* ---- tiles of either template (look_back.c) ---- */
 
@@ -30,7 +30,7 @@ kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper);
 
 /* ---- a tile and its group (look_back_groups.c) ---- */
 
-typedef struct tly_looker {
+typedef struct tly_look_back {
     tly_gpu *g;
     tly_team *team;
     const tly_gpu_item *item;
@@ -46,7 +46,7 @@ typedef struct tly_looker {
     kir_value sums;          /* of totals from the group's first to the lane's */
     kir_value sound;         /* a word: that sum may be combined with bases */
     kir_value base;          /* of its group */
-} tly_looker;
+} tly_look_back;
 
 /* Opens a loop that looks again as long as something is missing: the region's first variable, an
  * i1. */
@@ -55,26 +55,27 @@ static inline void tly_look_while(tly_gpu *g, tly_region *r)
     emit_for_while(&g->c, r, u32(g, 0), u32(g, INT32_MAX), u32(g, 1));
 }
 
-/* A place of the row's k-th record. */
-kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
+/* The address of a field of the row's k-th record. */
+kir_value tly_look_at(const tly_look_back *s, kir_value k, kir_value field);
 /* i1: a published total or class of this mark may be combined with a carry, whoever does it;
  * `group`: a group's with its base. */
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark,
                             int group);
 
 /* Waits for the totals before it in the group, and sums them. */
-void tly_look_for_totals(tly_looker *s);
+void tly_look_for_totals(tly_look_back *s);
 /* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases
  * may be combined with it. */
-kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
+kir_value tly_look_sum(const tly_look_back *s, kir_value number, kir_value *sound);
 /* Classes, and of the largest distance what fits in a mark, go on with what a tile has published
  * (look_back_groups.c). */
 void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark);
 /* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
-kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark);
+kir_value tly_look_summarise(const tly_look_back *s, kir_value sum, kir_value sound,
+                             kir_value *mark);
 /* Waits for the base. */
-void tly_look_for_base(tly_looker *s);
+void tly_look_for_base(tly_look_back *s);
 /* Waits for the carry where sum and base do not make it. */
-kir_value tly_look_for_carry(const tly_looker *s);
+kir_value tly_look_for_carry(const tly_look_back *s);
 
 #endif

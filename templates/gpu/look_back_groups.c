@@ -5,12 +5,12 @@
  */
 #include "look_back.h"
 
-kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place)
+kir_value tly_look_at(const tly_look_back *s, kir_value k, kir_value field)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_value number = add(c, mul(c, k, tly_gpu_items(g)), s->item->index);
-    return tly_place_at(g, number, place);
+    return tly_record_at(g, number, field);
 }
 
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark, int group)
@@ -33,17 +33,17 @@ kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_va
 /* ---- a group's totals ---- */
 
 /* Lane l gets that of the group's tile l, of those up to this one. */
-static void wait_for_totals(tly_looker *s)
+static void wait_for_totals(tly_look_back *s)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before);
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value at = tly_look_place(s, tile, u32(g, TLY_TOTAL));
+    kir_value at = tly_look_at(s, tile, u32(g, TLY_TOTAL));
     kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
     tly_region looks = { .state = { &lacks, &total, &mark } };
     tly_look_while(g, &looks);
-    total = tly_place_look(g, at, 0, &mark);
+    total = tly_record_look(g, at, 0, &mark);
     lacks = band(c, exists, is(g, mark, 0));
     lacks = tly_not(c, tly_team_all(g, s->team, tly_not(c, lacks)));
     emit_end(c, &looks);
@@ -52,7 +52,7 @@ static void wait_for_totals(tly_looker *s)
 }
 
 /* A tree of as many steps as the logarithm of a group's tiles, the one by which a team scans. */
-void tly_look_for_totals(tly_looker *s)
+void tly_look_for_totals(tly_look_back *s)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -66,7 +66,7 @@ void tly_look_for_totals(tly_looker *s)
     s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
 }
 
-kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
+kir_value tly_look_sum(const tly_look_back *s, kir_value number, kir_value *sound)
 {
     tly_gpu *g = s->g;
     *sound = i1(&g->c, 1);
@@ -86,7 +86,8 @@ void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_v
     classes[1] = umax(c, classes[1], far);
 }
 
-kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark)
+kir_value tly_look_summarise(const tly_look_back *s, kir_value sum, kir_value sound,
+                             kir_value *mark)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -110,7 +111,7 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
 
 /* One look at this group, which is the last lane's, and those before: the latest base that is
  * there, combined with the totals of the groups from it on. i1: none was missing. */
-static kir_value look_at_groups(const tly_looker *s, kir_value *base)
+static kir_value look_at_groups(const tly_look_back *s, kir_value *base)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -118,9 +119,8 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
     kir_value last = u32(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
     kir_value exists = ule(c, back, s->group);
     kir_value group = choose(c, exists, sub(c, s->group, back), s->group);
-    kir_value there = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
-    kir_value total = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_TOTAL)), 0,
-                                     &mark);
+    kir_value there = tly_record_look(g, tly_look_at(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
+    kir_value total = tly_record_look(g, tly_look_at(s, group, u32(g, TLY_GROUP_TOTAL)), 0, &mark);
     has = band(c, exists, differ(c, has, u32(g, 0)));
     kir_value beyond = choose(c, has, add(c, t->lane, u32(g, 1)), u32(g, 0));
     beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
@@ -139,13 +139,13 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
 /* ---- behind a tile whose total is no use ---- */
 
 /* One look at the tiles before in the group, from left to right. i1: none was missing. */
-static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
+static kir_value look_at_tiles(const tly_look_back *s, kir_value *carry)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before), has, sound;
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value after = tly_place_look(g, tly_look_place(s, tile, u32(g, TLY_CARRY)), 0, &has);
+    kir_value after = tly_record_look(g, tly_look_at(s, tile, u32(g, TLY_CARRY)), 0, &has);
     kir_value fits = tly_gpu_fits_half(g, s->base), known = i1(c, 1);
     tly_region l = { .state = { &known, carry } };
     *carry = s->base;
@@ -167,8 +167,8 @@ static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
 /* ---- waiting ---- */
 
 /* Looks until nothing is missing. */
-static kir_value wait_until(const tly_looker *s,
-                            kir_value (*look)(const tly_looker *s, kir_value *found))
+static kir_value wait_until(const tly_look_back *s,
+                            kir_value (*look)(const tly_look_back *s, kir_value *found))
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
@@ -180,12 +180,12 @@ static kir_value wait_until(const tly_looker *s,
     return found;
 }
 
-void tly_look_for_base(tly_looker *s)
+void tly_look_for_base(tly_look_back *s)
 {
     s->base = wait_until(s, look_at_groups);
 }
 
-kir_value tly_look_for_carry(const tly_looker *s)
+kir_value tly_look_for_carry(const tly_look_back *s)
 {
     return wait_until(s, look_at_tiles);
 }

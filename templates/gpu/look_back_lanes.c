@@ -17,7 +17,7 @@ typedef struct scanned {
     kir_value y[TLY_GPU_MOST_ELEMENTS]; /* inclusive prefixes from the tile's start */
     kir_value before, total;            /* the prefix before the piece; of the lane's tile */
     kir_value range[2];                 /* extremes of y and total in all of the lane's tile */
-    kir_value told, mark;               /* what is published */
+    kir_value published, mark;          /* what is published */
 } scanned;
 
 /* ---- the local scan ---- */
@@ -38,18 +38,18 @@ static void scan(tly_lanes *t, scanned *tile)
         tile->y[i] = tly_combine(c, tile->before, tile->y[i]);
 }
 
-static void watch(tly_lanes *t, scanned *tile)
+static void find_extremes(tly_lanes *t, scanned *tile)
 {
     tly_build *c = &t->g->c;
-    kir_value watch[2];
+    kir_value range[2];
     if (tly_range_count(c) == 0)
         return;
-    tly_range_begin(c, watch);
+    tly_range_begin(c, range);
     for (unsigned i = 0; i < t->steps; i++)
-        tly_range_track(c, watch, tile->y[i]);
+        tly_range_track(c, range, tile->y[i]);
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
-    tly_range_track(c, watch, tile->total);
-    tly_range_fold(c, watch, tile->range);
+    tly_range_track(c, range, tile->total);
+    tly_range_fold(c, range, tile->range);
     tly_lanes_fold(t, &tile->range[0], tly_watches_products(c) ? &tile->range[1] : NULL);
 }
 
@@ -63,7 +63,7 @@ static void classes_of(tly_lanes *t, kir_value *summary)
     kir_value x[AT_ONCE];
     tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
-    kir_value first = mul(c, t->segment, u32(g, t->steps));
+    kir_value first = mul(c, t->span, u32(g, t->steps));
     kir_value end = umin(c, add(c, first, u32(g, t->steps)), t->count);
     emit_for(c, &l, first, end, u32(g, AT_ONCE));
     for (unsigned i = 0; i < AT_ONCE; i++)
@@ -79,8 +79,8 @@ static void summarise(tly_lanes *t, scanned *tile)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value all, before, summary[2];
-    tly_region some = { .state = { &tile->told, &tile->mark } };
-    tile->told = tile->total;
+    tly_region some = { .state = { &tile->published, &tile->mark } };
+    tile->published = tile->total;
     tile->mark = u32(g, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return;
@@ -91,7 +91,7 @@ static void summarise(tly_lanes *t, scanned *tile)
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);
     kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
-    tile->told = choose(c, good, tile->told, all);
+    tile->published = choose(c, good, tile->published, all);
     tile->mark = choose(c, good, tile->mark, classes);
     emit_end(c, &some);
 }
@@ -126,7 +126,7 @@ static kir_value redo(tly_lanes *t, kir_value carry, kir_value when)
 
 /* Stores what the elements show, and returns the carry after the tile: as those compute it who look
  * back, if they can. Whoever waits for it is told first. */
-static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, kir_value carry)
+static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_look_back *s, kir_value carry)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -137,16 +137,16 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
         return after;
     }
     kir_value fits = tly_gpu_fits(g, tile->range, carry);
-    kir_value told = tly_look_combines(g, carry, tile->told, tile->mark, 0);
-    kir_value early = bor(c, fits, told);
-    after = choose(c, told, tly_lane_join(g, carry, tile->told), after);
-    tly_lane_tell(s, early, after);
+    kir_value known = tly_look_combines(g, carry, tile->published, tile->mark, 0);
+    kir_value early = bor(c, fits, known);
+    after = choose(c, known, tly_lane_join(g, carry, tile->published), after);
+    tly_lane_publish(s, early, after);
     tly_lanes_store(t, band(c, t->exists, fits), shown);
     kir_value fails = band(c, t->exists, tly_not(c, fits));
     tly_region some = { .state = { &after } };
     emit_if(c, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
     after = choose(c, early, after, redo(t, carry, fails));
-    tly_lane_tell(s, tly_not(c, early), after);
+    tly_lane_publish(s, tly_not(c, early), after);
     emit_end(c, &some);
     return after;
 }
@@ -154,7 +154,7 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
 /* ---- the pass ---- */
 
 /* Tiles of neighbouring lanes, then their next ones along the axis. i1: there is such a tile. */
-static kir_value place(tly_lanes *t, kir_value ticket)
+static kir_value take_tile(tly_lanes *t, kir_value ticket)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -176,12 +176,12 @@ static tly_lanes lanes_of(tly_gpu *g)
     const tly_gpu_plan *p = g->plan;
     unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
     tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
-    t.segments = (unsigned)tly_gpu_lanes_segments(p);
+    t.spans = (unsigned)tly_gpu_lanes_segments(p);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
-    kir_value segment = udiv(c, t.local, u32(g, lanes));
-    t.lane = sub(c, t.local, mul(c, segment, u32(g, lanes)));
-    t.works = ult(c, segment, u32(g, t.segments));
-    t.segment = choose(c, t.works, segment, u32(g, 0));
+    kir_value span = udiv(c, t.local, u32(g, lanes));
+    t.lane = sub(c, t.local, mul(c, span, u32(g, lanes)));
+    t.works = ult(c, span, u32(g, t.spans));
+    t.span = choose(c, t.works, span, u32(g, 0));
     t.slots = kir_shared(c->b, 2 * workgroup * c->state_bytes);
     t.words = tly_range_count(c) > 0 ? kir_shared(c->b, 2 * workgroup * 8) : 0;
     t.flags = kir_shared(c->b, 16);
@@ -214,19 +214,19 @@ static void build(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_TILES;
     g->launch->pass[pass].per_group = t.lanes;
     clear_flags(&t);
-    emit_if(c, &exists, place(&t, tly_look_draw(g)));
+    emit_if(c, &exists, take_tile(&t, tly_look_draw(g)));
     tly_gpu_row row = tly_gpu_row_of(g, &t.item);
     kir_value begin = tly_gpu_chunk_begin(g, t.item.chunk);
     t.count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     t.at = tly_gpu_at(g, &row, begin);
     tly_lanes_load(&t, tile.x);
     scan(&t, &tile);
-    watch(&t, &tile);
-    tly_lanes_park(&t, tile.y);
+    find_extremes(&t, &tile);
+    tly_lanes_spill(&t, tile.y);
     summarise(&t, &tile);
-    tly_lane_looker s = tly_lane_looker_of(&t, tile.told, tile.mark);
+    tly_lane_look_back s = tly_lane_look_back_of(&t, tile.published, tile.mark);
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
-    tly_lanes_unpark(&t, tile.y);
+    tly_lanes_reload(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
     kir_value ends = at_most(c, t.count, u32(g, g->plan->chunk));
     emit_if(c, &last, band(c, ends, s.leads));

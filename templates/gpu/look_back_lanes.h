@@ -11,17 +11,17 @@
  * their lane does. */
 typedef struct tly_lanes {
     tly_gpu *g;
-    unsigned lanes, segments, steps;
-    kir_value local;         /* the invocation */
-    kir_value lane, segment; /* its own in the tile */
-    kir_value works;         /* i1: it has a piece */
-    kir_value exists;        /* i1: of a lane that exists; others read the last one's elements */
-    tly_gpu_item item;       /* that lane, and the tile along it */
-    tly_gpu_row at;          /* of the tile's first position */
-    kir_value count;         /* positions from there to the end of the axis */
-    kir_value slots, words;  /* workgroup memory: a state, two words of each invocation, twice */
-    kir_value flags;         /* one for each vote, cleared */
-    kir_value found, marks;  /* of each lane: what it finds while it looks */
+    unsigned lanes, spans, steps;
+    kir_value local;        /* the invocation */
+    kir_value lane, span;   /* its own in the tile */
+    kir_value works;        /* i1: it has a piece */
+    kir_value exists;       /* i1: of a lane that exists; others read the last one's elements */
+    tly_gpu_item item;      /* that lane, and the tile along it */
+    tly_gpu_row at;         /* of the tile's first position */
+    kir_value count;        /* positions from there to the end of the axis */
+    kir_value slots, words; /* workgroup memory: a state, two words of each invocation, twice */
+    kir_value flags;        /* one for each vote, cleared */
+    kir_value found, marks; /* of each lane: what it finds while it looks */
     kir_value
         stage; /* elements on their way, where lanes are turned; local results while a tile waits */
     unsigned turn; /* which slots the next exchange takes */
@@ -35,12 +35,12 @@ void tly_lanes_load(tly_lanes *t, kir_value *x);
  * `count`. */
 kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end);
 /* Local results, in workgroup memory while the tile waits, if they are parked at all. */
-void tly_lanes_park(tly_lanes *t, const kir_value *y);
-void tly_lanes_unpark(tly_lanes *t, kir_value *y);
+void tly_lanes_spill(tly_lanes *t, const kir_value *y);
+void tly_lanes_reload(tly_lanes *t, kir_value *y);
 /* `when`: i1, of a lane. */
 void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 
-/* ---- a lane's segments (look_back_lanes_segments.c): uniform flow ---- */
+/* ---- a lane's segments (look_back_lanes_spans.c): uniform flow ---- */
 
 /* Of the segments' totals those before this one combined, and all of them, in a fixed tree;
  * corrected by the excess (drift.c), unless that is 0. */
@@ -61,20 +61,20 @@ kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_
 
 /* ---- what a lane waits for (look_back_lanes_wait.c) ---- */
 
-typedef struct tly_lane_looker {
+typedef struct tly_lane_look_back {
     tly_lanes *t;
     kir_value leads;                            /* i1: it speaks for its lane */
     kir_value stalls;                           /* i1 */
     kir_value total, mark;                      /* what is published of the tile */
-    kir_value group, first, before, ends, open; /* as in tly_looker */
-} tly_lane_looker;
+    kir_value group, first, before, ends, open; /* as in tly_look_back */
+} tly_lane_look_back;
 
-tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark);
+tly_lane_look_back tly_lane_look_back_of(tly_lanes *t, kir_value total, kir_value mark);
 /* The carry before the tile, by whoever leads; of others it is neutral. */
-kir_value tly_lane_wait(tly_lane_looker *s);
+kir_value tly_lane_wait(tly_lane_look_back *s);
 /* A carry and what has been published after it, as all make it who combine these. */
 kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total);
 /* Where the range is watched others may need the carry after the tile. */
-void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after);
+void tly_lane_publish(tly_lane_look_back *s, kir_value when, kir_value after);
 
 #endif

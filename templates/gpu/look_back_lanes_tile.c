@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tile of lanes in memory. Lanes enough to fill a line go straight to who holds them:
- * neighbouring invocations access neighbouring lanes. Fewer lanes are turned: the tile is accessed
+ * neighbouring invocations access neighbouring lanes. Fewer lanes are transposed: the tile is accessed
  * in the order in which it lies in memory, position after position, and goes through workgroup
  * memory to the invocations that hold its pieces.
  */
 #include "look_back_lanes.h"
 
-static int is_turned(const tly_lanes *t)
+static int is_transposed(const tly_lanes *t)
 {
     return tly_gpu_lanes_are_turned((int32_t)t->lanes);
 }
@@ -16,7 +16,7 @@ static int is_turned(const tly_lanes *t)
 
 static kir_value held(tly_lanes *t)
 {
-    return mul(&t->g->c, t->segment, u32(t->g, t->steps));
+    return mul(&t->g->c, t->span, u32(t->g, t->steps));
 }
 
 static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
@@ -37,61 +37,61 @@ static tly_place place_held(const tly_lanes *t, unsigned i)
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */
 static kir_value accessed(tly_lanes *t)
 {
-    return is_turned(t) ? t->segment : held(t);
+    return is_transposed(t) ? t->span : held(t);
 }
 
 static unsigned after(const tly_lanes *t, unsigned i)
 {
-    return is_turned(t) ? i * t->segments : i;
+    return is_transposed(t) ? i * t->spans : i;
 }
 
 static kir_value is_whole(tly_lanes *t)
 {
-    return at_most(&t->g->c, u32(t->g, t->segments * t->steps), t->count);
+    return at_most(&t->g->c, u32(t->g, t->spans * t->steps), t->count);
 }
 
-/* ---- turning ---- */
+/* ---- transposing ---- */
 
 static unsigned slot_bytes(const tly_lanes *t)
 {
     return tly_gpu_turned_slot(t->g->c.p);
 }
 
-/* Slots of a segment: odd, so that neighbouring segments' are in different banks. */
+/* Slots of a span: odd, so that neighbouring spans' are in different banks. */
 static unsigned pitch(const tly_lanes *t)
 {
     return (t->lanes * t->steps) | 1;
 }
 
-static kir_value stage_at(tly_lanes *t, kir_value segment, kir_value step)
+static kir_value stage_at(tly_lanes *t, kir_value span, kir_value step)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value number = add(c, mul(c, step, u32(g, t->lanes)), t->lane);
-    number = add(c, mul(c, segment, u32(g, pitch(t))), number);
+    number = add(c, mul(c, span, u32(g, pitch(t))), number);
     return ptradd(c, t->stage, mul(c, number, u32(g, slot_bytes(t))));
 }
 
 /* Where the i-th element that the invocation accesses is held. */
-static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
+static kir_value slot_of(tly_lanes *t, unsigned i, int64_t *offset)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    unsigned near = t->segments % t->steps == 0 ? 0 : i;
+    unsigned near = t->spans % t->steps == 0 ? 0 : i;
     *offset = (int64_t)(after(t, i - near) / t->steps) * pitch(t) * slot_bytes(t);
     kir_value steps = u32(g, t->steps), position = add(c, accessed(t), u32(g, after(t, near)));
-    kir_value segment = udiv(c, position, steps);
-    return stage_at(t, segment, sub(c, position, mul(c, segment, steps)));
+    kir_value span = udiv(c, position, steps);
+    return stage_at(t, span, sub(c, position, mul(c, span, steps)));
 }
 
-static kir_value own_place(tly_lanes *t, unsigned i, int64_t *offset)
+static kir_value own_slot(tly_lanes *t, unsigned i, int64_t *offset)
 {
     *offset = (int64_t)i * t->lanes * slot_bytes(t);
-    return stage_at(t, t->segment, u32(t->g, 0));
+    return stage_at(t, t->span, u32(t->g, 0));
 }
 
 /* From who has the elements to who wants them; one of the two holds them. */
-static void turn(tly_lanes *t, int in, kir_value *v)
+static void transpose(tly_lanes *t, int in, kir_value *v)
 {
     tly_build *c = &t->g->c;
     kir_type type = type_of(c, v[0]);
@@ -100,33 +100,33 @@ static void turn(tly_lanes *t, int in, kir_value *v)
     emit_if(c, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
-        kir_value p = in ? place_of(t, i, &offset) : own_place(t, i, &offset);
+        kir_value p = in ? slot_of(t, i, &offset) : own_slot(t, i, &offset);
         kir_store(c->b, p, offset, v[i], bytes, 0);
     }
     emit_end(c, &works);
     kir_barrier(c->b);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
-        kir_value p = in ? own_place(t, i, &offset) : place_of(t, i, &offset);
+        kir_value p = in ? own_slot(t, i, &offset) : slot_of(t, i, &offset);
         v[i] = kir_load(c->b, type, p, offset, bytes);
     }
 }
 
-/* ---- parking ---- */
+/* ---- spilling ---- */
 
-/* Neighbouring invocations in neighbouring words; of turned tiles where its own elements have
+/* Neighbouring invocations in neighbouring words; of transposed tiles where its own elements have
  * been. */
-static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
+static kir_value spilled_at(tly_lanes *t, unsigned i, int64_t *offset)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    if (is_turned(t))
-        return own_place(t, i, offset);
+    if (is_transposed(t))
+        return own_slot(t, i, offset);
     *offset = (int64_t)i * g->plan->workgroup * c->acc_bytes;
     return ptradd(c, t->stage, mul(c, t->local, u32(g, c->acc_bytes)));
 }
 
-void tly_lanes_park(tly_lanes *t, const kir_value *y)
+void tly_lanes_spill(tly_lanes *t, const kir_value *y)
 {
     tly_build *c = &t->g->c;
     tly_region works = { 0 };
@@ -135,18 +135,18 @@ void tly_lanes_park(tly_lanes *t, const kir_value *y)
     emit_if(c, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset;
-        kir_value p = parked_at(t, i, &offset);
+        kir_value p = spilled_at(t, i, &offset);
         kir_store(c->b, p, offset, y[i], c->acc_bytes, 0);
     }
     emit_end(c, &works);
 }
 
-void tly_lanes_unpark(tly_lanes *t, kir_value *y)
+void tly_lanes_reload(tly_lanes *t, kir_value *y)
 {
     tly_build *c = &t->g->c;
     for (unsigned i = 0; i < t->steps && tly_gpu_parks(c->p, t->g->plan); i++) {
         int64_t offset;
-        kir_value p = parked_at(t, i, &offset);
+        kir_value p = spilled_at(t, i, &offset);
         y[i] = kir_load(c->b, c->acc, p, offset, c->acc_bytes);
     }
 }
@@ -211,9 +211,9 @@ static void by_two_ways(tly_lanes *t, void (*way)(tly_lanes *t, int whole, kir_v
 
 void tly_lanes_load(tly_lanes *t, kir_value *x)
 {
-    if (is_turned(t)) {
+    if (is_transposed(t)) {
         by_two_ways(t, fetch, x);
-        turn(t, 1, x);
+        transpose(t, 1, x);
         by_two_ways(t, lift, x);
     } else {
         by_two_ways(t, load, x);
@@ -251,8 +251,8 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
         const tly_place here = place_held(t, i);
         stored[i] = tly_gpu_narrow(g, tly_show(c, &here, states[i]));
     }
-    if (is_turned(t))
-        turn(t, 0, stored);
+    if (is_transposed(t))
+        transpose(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
     emit_if(c, &exists, when);
     kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t));

@@ -12,57 +12,57 @@
  * where one invocation of each lane combines it. So nobody has many records in registers, and no
  * barrier is in a loop that waits.
  *
- * A record has two places. One holds the tile's total, of a group's last tile the group's; the
+ * A record has two fields. One holds the tile's total, of a group's last tile the group's; the
  * other, where the range is watched, the carry after the tile, of a group's last tile the next
  * group's base. A word of them lies beside the same word of the other lanes, so that who looks for
  * neighbours reads whole lines.
  */
 #include "look_back_lanes.h"
 
-enum { TOTAL, AFTER, PLACES };
+enum { TOTAL, AFTER, FIELDS };
 
 enum { GROUP = TLY_GPU_LANES_GROUP, WINDOW = TLY_GPU_LANES_WINDOW };
 
 /* The mark of what is found: a base, which makes all that is older of no matter. */
 enum { MARK_BASE = 2 };
 
-/* ---- places ---- */
+/* ---- fields of records ---- */
 
-typedef struct place {
+typedef struct field {
     kir_value at, apart; /* bytes between the words of a lane */
-} place;
+} field;
 
-static place place_of(const tly_lane_looker *s, kir_value tile, unsigned which)
+static field field_of(const tly_lane_look_back *s, kir_value tile, unsigned which)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value items = tly_gpu_widened(g, tly_gpu_items(g));
-    kir_value number = add(c, mul(c, tile, u32(g, PLACES)), u32(g, which));
-    kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, tly_place_words(g)));
+    kir_value number = add(c, mul(c, tile, u32(g, FIELDS)), u32(g, which));
+    kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, tly_record_words(g)));
     at = add(c, mul(c, at, items), tly_gpu_widened(g, s->t->item.index));
     at = add(c, mul(c, at, tly_gpu_offset(g, 4)), tly_gpu_offset(g, g->launch->header_bytes));
-    return (place){ ptradd(c, arg(c, KIR_ARG_SCRATCH), at), mul(c, items, tly_gpu_offset(g, 4)) };
+    return (field){ ptradd(c, arg(c, KIR_ARG_SCRATCH), at), mul(c, items, tly_gpu_offset(g, 4)) };
 }
 
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g)
 {
-    return 4 * tly_place_words(g) * PLACES;
+    return 4 * tly_record_words(g) * FIELDS;
 }
 
-static kir_value look(const tly_lane_looker *s, kir_value tile, unsigned which, kir_value *mark)
+static kir_value look(const tly_lane_look_back *s, kir_value tile, unsigned which, kir_value *mark)
 {
-    place p = place_of(s, tile, which);
-    return tly_place_look(s->t->g, p.at, p.apart, mark);
+    field p = field_of(s, tile, which);
+    return tly_record_look(s->t->g, p.at, p.apart, mark);
 }
 
-static void publish(const tly_lane_looker *s, kir_value when, unsigned which, kir_value v,
+static void publish(const tly_lane_look_back *s, kir_value when, unsigned which, kir_value v,
                     kir_value mark)
 {
     tly_build *c = &s->t->g->c;
     tly_region tells = { 0 };
     emit_if(c, &tells, when);
-    place p = place_of(s, s->t->item.chunk, which);
-    tly_place_publish(s->t->g, p.at, p.apart, v, mark);
+    field p = field_of(s, s->t->item.chunk, which);
+    tly_record_publish(s->t->g, p.at, p.apart, v, mark);
     emit_end(c, &tells);
 }
 
@@ -95,14 +95,14 @@ static sum longer(tly_gpu *g, sum so_far, kir_value total, kir_value mark)
 }
 
 /* Waits for those before this tile. */
-static void find_totals(const tly_lane_looker *s)
+static void find_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
     tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &total, &mark } };
     emit_if(c, &exists, s->t->exists);
-    emit_for(c, &each, s->t->segment, s->before, u32(g, s->t->segments));
+    emit_for(c, &each, s->t->span, s->before, u32(g, s->t->spans));
     kir_value tile = add(c, s->first, each.i);
     tly_look_while(g, &looks);
     total = look(s, tile, TOTAL, &mark);
@@ -113,7 +113,7 @@ static void find_totals(const tly_lane_looker *s)
     emit_end(c, &exists);
 }
 
-static sum sum_totals(const tly_lane_looker *s)
+static sum sum_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -128,7 +128,7 @@ static sum sum_totals(const tly_lane_looker *s)
 
 /* What a group's last tile publishes: the sum of all, or the classes of all where that is no
  * use. */
-static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
+static kir_value summarise(const tly_lane_look_back *s, sum all, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -154,7 +154,7 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 
 /* The last tile of the i-th group of the window: the oldest is the first; that of the one before
  * this group the last. */
-static kir_value last_tile_of(const tly_lane_looker *s, kir_value i)
+static kir_value last_tile_of(const tly_lane_look_back *s, kir_value i)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -164,7 +164,7 @@ static kir_value last_tile_of(const tly_lane_looker *s, kir_value i)
 }
 
 /* The first that exists. */
-static kir_value oldest(const tly_lane_looker *s)
+static kir_value oldest(const tly_lane_look_back *s)
 {
     tly_build *c = &s->t->g->c;
     kir_value window = u32(s->t->g, WINDOW);
@@ -172,7 +172,7 @@ static kir_value oldest(const tly_lane_looker *s)
 }
 
 /* A group's total, or the base after it where that is there. */
-static kir_value look_at_group(const tly_lane_looker *s, kir_value i, kir_value *mark)
+static kir_value look_at_group(const tly_lane_look_back *s, kir_value i, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -184,14 +184,14 @@ static kir_value look_at_group(const tly_lane_looker *s, kir_value i, kir_value 
 }
 
 /* Waits for one or the other of each, and of the oldest of a whole window for the base. */
-static void find_groups(const tly_lane_looker *s)
+static void find_groups(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value lacks = i1(c, 1), v = tly_neutral(c, c->acc), mark = u32(g, 0), from = oldest(s);
     tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &v, &mark } };
     emit_if(c, &exists, s->t->exists);
-    emit_for(c, &each, add(c, from, s->t->segment), u32(g, WINDOW), u32(g, s->t->segments));
+    emit_for(c, &each, add(c, from, s->t->span), u32(g, WINDOW), u32(g, s->t->spans));
     tly_look_while(g, &looks);
     v = look_at_group(s, each.i, &mark);
     kir_value no_base = band(c, is(g, each.i, 0), differ(c, mark, u32(g, MARK_BASE)));
@@ -202,16 +202,16 @@ static void find_groups(const tly_lane_looker *s)
     emit_end(c, &exists);
 }
 
-typedef kir_value look_for(const tly_lane_looker *s, kir_value i, kir_value *mark);
+typedef kir_value look_for(const tly_lane_look_back *s, kir_value i, kir_value *mark);
 
-static kir_value found(const tly_lane_looker *s, kir_value i, kir_value *mark)
+static kir_value found(const tly_lane_look_back *s, kir_value i, kir_value *mark)
 {
     return tly_lanes_kept(s->t, add(&s->t->g->c, i, u32(s->t->g, GROUP)), mark);
 }
 
 /* The latest base that is there, combined with the totals of the groups from it on. i1: none was
  * missing. */
-static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_value start,
+static kir_value combine_groups(const tly_lane_look_back *s, look_for *by, kir_value start,
                                 kir_value *base)
 {
     tly_gpu *g = s->t->g;
@@ -229,7 +229,7 @@ static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_valu
 }
 
 /* Where a group's total is no use after the base before it, until the base after it is there. */
-static kir_value base_of(const tly_lane_looker *s)
+static kir_value base_of(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -248,7 +248,7 @@ static kir_value base_of(const tly_lane_looker *s)
 
 /* One look at the tiles before in the group, from left to right, where sum and base do not make the
  * carry. i1: none was missing. */
-static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_value *carry)
+static kir_value look_at_tiles(const tly_lane_look_back *s, kir_value base, kir_value *carry)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -270,7 +270,7 @@ static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_val
     return known;
 }
 
-static kir_value wait_for_carry(const tly_lane_looker *s, kir_value base)
+static kir_value wait_for_carry(const tly_lane_look_back *s, kir_value base)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -284,12 +284,12 @@ static kir_value wait_for_carry(const tly_lane_looker *s, kir_value base)
 
 /* ---- the whole of it ---- */
 
-tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark)
+tly_lane_look_back tly_lane_look_back_of(tly_lanes *t, kir_value total, kir_value mark)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    tly_lane_looker s = { .t = t, .total = total, .mark = mark };
-    s.leads = band(c, t->exists, is(g, t->segment, 0));
+    tly_lane_look_back s = { .t = t, .total = total, .mark = mark };
+    s.leads = band(c, t->exists, is(g, t->span, 0));
     s.stalls = tly_look_stalls(g, t->item.chunk);
     s.group = udiv(c, t->item.chunk, u32(g, GROUP));
     s.first = mul(c, s.group, u32(g, GROUP));
@@ -305,7 +305,7 @@ typedef struct news {
     kir_value v, mark;
 } news;
 
-static news tell_totals(const tly_lane_looker *s)
+static news tell_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -323,7 +323,7 @@ static news tell_totals(const tly_lane_looker *s)
     return n;
 }
 
-static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *open)
+static kir_value find_carry(const tly_lane_look_back *s, const news *n, kir_value *open)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
@@ -341,7 +341,7 @@ static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *
     return carry;
 }
 
-kir_value tly_lane_wait(tly_lane_looker *s)
+kir_value tly_lane_wait(tly_lane_look_back *s)
 {
     tly_build *c = &s->t->g->c;
     kir_value carry = tly_neutral(c, c->acc);
@@ -359,7 +359,7 @@ kir_value tly_lane_wait(tly_lane_looker *s)
     return carry;
 }
 
-void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after)
+void tly_lane_publish(tly_lane_look_back *s, kir_value when, kir_value after)
 {
     tly_build *c = &s->t->g->c;
     kir_value due = band(c, when, bor(c, tly_not(c, s->ends), s->open));

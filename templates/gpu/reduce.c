@@ -115,7 +115,7 @@ static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span
 {
     const tly_place at = { .address = address, .of = row, .lane = output };
     tly_gpu_span one = tly_gpu_span_of(r, all, output);
-    kir_value y = tly_gpu_reduce_judge(r, &one, &at, state);
+    kir_value y = tly_gpu_reduce_result(r, &one, &at, state);
     tly_gpu_reduce_store(r, address(&r->g->c, &at, TLY_OUT), y);
 }
 

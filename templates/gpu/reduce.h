@@ -94,7 +94,7 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);
 /* Such a state as a result. `all`: what it is of; `at`: where the result goes. */
-kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
-                               kir_value state);
+kir_value tly_gpu_reduce_result(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
+                                kir_value state);
 
 #endif

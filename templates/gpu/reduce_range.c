@@ -276,7 +276,7 @@ unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
                               : c->state_bytes;
 }
 
-/* ---- judging ---- */
+/* ---- results ---- */
 
 static kir_value bits_of(tly_build *c, kir_value v)
 {
@@ -318,14 +318,14 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
     tly_gpu_reduce_fetch(r, at, 0, &x, 1, 0);
     product = mul(c, product, tly_gpu_reduce_accumulator(r, x));
-    kir_value alive = bor(c, une(c, product, zero), irregular);
-    goes = band(c, alive, tly_reduce_finite(c, product));
+    kir_value open = bor(c, une(c, product, zero), irregular);
+    goes = band(c, open, tly_reduce_finite(c, product));
     emit_end(c, &l);
     kir_value unknown = band(c, ult(c, trips, count), goes);
     return choose(c, unknown, y, with_sign(c, product, mantissa));
 }
 
-static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
+static kir_value result_of_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
 {
     tly_build *c = &r->g->c;
     kir_value excess = kir_part(c->b, state, 2), one = tly_reduce_one(c, 1);
@@ -342,7 +342,7 @@ static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_v
 }
 
 /* What is not finite among elements decides alone; else the sum is what all elements add up to. */
-static kir_value judge_sum(tly_build *c, const tly_place *at, kir_value state)
+static kir_value result_of_sum(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
     kir_value again = tly_reduce_large(c, kir_part(c->b, state, 2));
@@ -352,7 +352,7 @@ static kir_value judge_sum(tly_build *c, const tly_place *at, kir_value state)
 }
 
 /* The same of what is in range where the sum need not be: that stays in multiples of 2^64. */
-static kir_value judge_kept_sum(tly_build *c, const tly_place *at, kir_value state)
+static kir_value result_of_kept_sum(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
     kir_value finite = tly_reduce_finite(c, sum);
@@ -364,22 +364,24 @@ static kir_value judge_kept_sum(tly_build *c, const tly_place *at, kir_value sta
     return tly_show_times(c, at, sum, choose(c, far, tly_reduce_large(c, one), one));
 }
 
-static kir_value judge_squares(tly_build *c, const tly_place *at, kir_value state)
+static kir_value result_of_squares(tly_build *c, const tly_place *at, kir_value state)
 {
     const tly_reduce_ends *ends = &tly_reduce_ends_of_squares;
     const tly_scaled scaled = ends->scaled(c, state, ends->far(c, state));
     return tly_show_times(c, at, scaled.sum, scaled.unit);
 }
 
-kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
-                               kir_value state)
+kir_value tly_gpu_reduce_result(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
+                                kir_value state)
 {
     tly_build *c = &r->g->c;
     if (r->whole)
         return tly_mean_of_whole(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
     if (r->watch == TLY_WATCH_SUMS)
-        return tly_keeps_range(c->p) ? judge_kept_sum(c, at, state) : judge_sum(c, at, state);
+        return tly_keeps_range(c->p) ? result_of_kept_sum(c, at, state)
+                                     : result_of_sum(c, at, state);
     if (r->watch == TLY_WATCH_SQUARES)
-        return judge_squares(c, at, state);
-    return tly_show(c, at, r->watch == TLY_WATCH_PRODUCTS ? judge_product(r, all, state) : state);
+        return result_of_squares(c, at, state);
+    return tly_show(c, at,
+                    r->watch == TLY_WATCH_PRODUCTS ? result_of_product(r, all, state) : state);
 }

@@ -30,9 +30,9 @@ static kir_value get(tly_lanes *t, kir_value number)
     return tly_load_state(c, slot_of(t, t->slots, number, c->state_bytes), 0, 1, c->acc_bytes);
 }
 
-static kir_value at_least(tly_lanes *t, unsigned segment)
+static kir_value at_least(tly_lanes *t, unsigned span)
 {
-    return ule(&t->g->c, u32(t->g, segment), t->segment);
+    return ule(&t->g->c, u32(t->g, span), t->span);
 }
 
 /* The invocation that holds the segment `by` before this one; its own where there is none. */
@@ -69,7 +69,7 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    for (unsigned by = 1; by < t->segments; by *= 2) {
+    for (unsigned by = 1; by < t->spans; by *= 2) {
         put(t, own);
         put_excess(t, excess);
         kir_barrier(c->b);
@@ -85,7 +85,7 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
         own = tly_excess_correct(c, excess, own);
     put(t, own);
     kir_barrier(c->b);
-    kir_value last = add(c, t->lane, u32(g, (t->segments - 1) * t->lanes));
+    kir_value last = add(c, t->lane, u32(g, (t->spans - 1) * t->lanes));
     *before = choose(c, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral(c, c->acc));
     *total = get(t, last);
     t->turn ^= 1;
@@ -96,7 +96,7 @@ static kir_value around_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value other = add(c, t->local, u32(g, (t->segments - by) * t->lanes));
+    kir_value other = add(c, t->local, u32(g, (t->spans - by) * t->lanes));
     other = choose(c, at_least(t, by), before_by(t, by), other);
     return choose(c, t->works, other, t->local);
 }
@@ -106,7 +106,7 @@ void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least)
 {
     tly_build *c = &t->g->c;
     kir_type i32 = KIR_TYPE(KIR_I32, 1);
-    for (unsigned by = 1; by < t->segments; by *= 2) {
+    for (unsigned by = 1; by < t->spans; by *= 2) {
         kir_value own = slot_of(t, t->words, t->local, PAIR);
         kir_value other = slot_of(t, t->words, around_by(t, by), PAIR);
         kir_store(c->b, own, 0, *most, 4, 0);
@@ -174,8 +174,8 @@ kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_
     tly_region l = { .state = { &before } }, its = { .state = { &before } };
     put(t, carry);
     kir_barrier(c->b);
-    emit_for(c, &l, u32(g, 0), u32(g, t->segments), u32(g, 1));
-    emit_if(c, &its, band(c, t->works, equal(c, t->segment, l.i)));
+    emit_for(c, &l, u32(g, 0), u32(g, t->spans), u32(g, 1));
+    emit_if(c, &its, band(c, t->works, equal(c, t->span, l.i)));
     before = tly_load_state(c, prefix, 0, 1, c->acc_bytes);
     kir_value next = before;
     for (unsigned i = 0; i < t->steps; i++)

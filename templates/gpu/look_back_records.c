@@ -9,7 +9,7 @@
 enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
 
 /* Room for those of a state. */
-unsigned tly_place_words(const tly_gpu *g)
+unsigned tly_record_words(const tly_gpu *g)
 {
     return g->c.state_bytes / 2;
 }
@@ -30,16 +30,16 @@ static unsigned halves_of(const tly_build *c, kir_value state)
 
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g)
 {
-    return 4 * tly_place_words(g) * TLY_PLACES;
+    return 4 * tly_record_words(g) * TLY_FIELDS;
 }
 
-kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
+kir_value tly_record_at(tly_gpu *g, kir_value number, kir_value field)
 {
     tly_build *c = &g->c;
     kir_value at = mul(c, tly_gpu_widened(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
     at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
-    at = add(c, at, tly_gpu_widened(g, mul(c, place, u32(g, 4 * tly_place_words(g)))));
+    at = add(c, at, tly_gpu_widened(g, mul(c, field, u32(g, 4 * tly_record_words(g)))));
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
@@ -87,7 +87,7 @@ static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, 
     return ptradd(c, at, mul(c, apart, tly_gpu_offset(g, i)));
 }
 
-void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
+void tly_record_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
 {
     tly_build *c = &g->c;
     kir_value halves[MOST_HALVES];
@@ -100,7 +100,7 @@ void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, k
     }
 }
 
-kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
+kir_value tly_record_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
 {
     tly_build *c = &g->c;
     kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(c, c->acc);

@@ -2,7 +2,7 @@
 /*
  * Turned: one invocation goes along each lane, in the plain loop's own order, where neighbours in
  * memory are a lane's positions, not lanes. A workgroup goes through as many lanes as it has
- * invocations, tile by tile: memory is accessed in its own order, and the tile is turned in
+ * invocations, tile by tile: memory is accessed in its own order, and the tile is transposed in
  * workgroup memory. That is done for the input, the output or both (tly_gpu_turns_in, _out). Short
  * rows that lie one behind the other are one block of memory, and go by whole accesses whatever
  * their length.
@@ -13,28 +13,28 @@
 
 /* The input or the output of the tile at hand. */
 typedef struct side {
-    int tensor, turned;
+    int tensor, transposed;
     kir_value places; /* in workgroup memory: the bytes from the base to each lane */
     kir_value step;   /* bytes from a position to the next */
     int64_t known;    /* the same as a literal, or 0 */
     unsigned most;    /* neighbours of a lane that one access may take */
 } side;
 
-typedef struct turn {
+typedef struct transpose {
     tly_gpu *g;
     unsigned lanes, positions; /* of a tile */
-    unsigned pitch; /* slots of a lane: odd, so that neighbouring lanes' are in different banks */
-    unsigned slot;  /* bytes */
-    int dense;
+    unsigned pitch;  /* slots of a lane: odd, so that neighbouring lanes' are in different banks */
+    unsigned slot;   /* bytes */
+    int contiguous;  /* rows, one behind the other */
     kir_value tile;  /* workgroup memory */
     kir_value local; /* the invocation's lane in the tile */
     kir_value here;  /* lanes of the workgroup that exist */
     kir_value valid; /* i1: the invocation's own does */
     kir_value from;  /* the tile's first position */
     kir_value length;
-    tly_gpu_row own; /* dense: the workgroup's first */
+    tly_gpu_row own; /* contiguous: the workgroup's first */
     side side[TLY_TENSOR_COUNT];
-} turn;
+} transpose;
 
 /* Neighbours that an invocation moves at once, of a tile in memory's order: from element `e` +
  * `after` on. */
@@ -49,13 +49,13 @@ typedef struct piece {
 /* ---- the tile ---- */
 
 /* Element e of the tile is position e mod positions of lane e / positions. */
-static piece piece_of(const turn *t, kir_value e)
+static piece piece_of(const transpose *t, kir_value e)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value positions = u32(g, t->positions), number = e;
     piece p = { .e = e };
-    if (!t->dense || t->pitch != t->positions) {
+    if (!t->contiguous || t->pitch != t->positions) {
         p.lane = udiv(c, e, positions);
         p.position = sub(c, e, mul(c, p.lane, positions));
         number = add(c, mul(c, p.lane, u32(g, t->pitch)), p.position);
@@ -64,29 +64,29 @@ static piece piece_of(const turn *t, kir_value e)
     return p;
 }
 
-static piece first_piece(const turn *t, unsigned count)
+static piece first_piece(const transpose *t, unsigned count)
 {
     return piece_of(t, mul(&t->g->c, t->local, u32(t->g, count)));
 }
 
-/* What this invocation moves in its j-th turn, `count` neighbours each: those of all invocations
- * lie side by side. Where a turn takes whole lanes the next one's are so many lanes on. */
-static piece piece_at(const turn *t, const piece *first, unsigned j, unsigned count)
+/* What this invocation moves in its j-th round, `count` neighbours each: those of all invocations
+ * lie side by side. Where a round takes whole lanes the next one's are so many lanes on. */
+static piece piece_at(const transpose *t, const piece *first, unsigned j, unsigned count)
 {
     tly_build *c = &t->g->c;
     unsigned each = t->lanes * count, lanes = each / t->positions;
     piece p = *first;
-    if (each % t->positions == 0 || (t->dense && t->pitch == t->positions)) {
+    if (each % t->positions == 0 || (t->contiguous && t->pitch == t->positions)) {
         p.after = j * each;
         p.offset = (int64_t)j * (lanes * t->positions == each ? lanes * t->pitch : each) * t->slot;
-        if (!t->dense)
+        if (!t->contiguous)
             p.lane = add(c, p.lane, u32(t->g, (int64_t)j * lanes));
         return p;
     }
     return j == 0 ? p : piece_of(t, add(c, first->e, u32(t->g, (int64_t)j * each)));
 }
 
-static kir_value own_slots(const turn *t)
+static kir_value own_slots(const transpose *t)
 {
     tly_build *c = &t->g->c;
     return ptradd(c, t->tile, mul(c, t->local, u32(t->g, t->pitch * t->slot)));
@@ -97,7 +97,7 @@ static unsigned bytes_of(kir_type type)
     return kir_kind_bits((kir_kind)type.kind) / 8;
 }
 
-static void put_slots(const turn *t, kir_value slot, int64_t offset, const kir_value *v,
+static void put_slots(const transpose *t, kir_value slot, int64_t offset, const kir_value *v,
                       unsigned count)
 {
     tly_build *c = &t->g->c;
@@ -105,8 +105,8 @@ static void put_slots(const turn *t, kir_value slot, int64_t offset, const kir_v
         kir_store(c->b, slot, offset + i * t->slot, v[i], bytes_of(type_of(c, v[i])), 0);
 }
 
-static void get_slots(const turn *t, kir_value slot, int64_t offset, kir_type type, kir_value *v,
-                      unsigned count)
+static void get_slots(const transpose *t, kir_value slot, int64_t offset, kir_type type,
+                      kir_value *v, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         v[i] = kir_load(t->g->c.b, type, slot, offset + i * t->slot, bytes_of(type));
@@ -116,13 +116,14 @@ static void get_slots(const turn *t, kir_value slot, int64_t offset, kir_type ty
 
 /* Where a piece is in memory, but for *offset. A tile that is not `whole` repeats what exists in
  * the place of what does not. */
-static kir_value place_of(const turn *t, const side *s, const piece *p, int whole, int64_t *offset)
+static kir_value place_of(const transpose *t, const side *s, const piece *p, int whole,
+                          int64_t *offset)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value one = u32(g, 1), position;
     *offset = 0;
-    if (t->dense) {
+    if (t->contiguous) {
         position = p->e;
         *offset = whole ? p->after * s->known : 0;
         if (!whole) {
@@ -143,39 +144,39 @@ static kir_value place_of(const turn *t, const side *s, const piece *p, int whol
 }
 
 /* i1: the piece exists. */
-static kir_value exists(const turn *t, const piece *p)
+static kir_value exists(const transpose *t, const piece *p)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    if (t->dense)
+    if (t->contiguous)
         return less(c, add(c, p->e, u32(g, p->after)), mul(c, t->here, u32(g, t->positions)));
     return band(c, less(c, add(c, t->from, p->position), t->length), less(c, p->lane, t->here));
 }
 
 /* Neighbours an access of a whole tile: as many as divide a lane's positions, or, where no slot
  * is left out between two lanes, as fit. */
-static unsigned neighbours(const turn *t, const side *s, int whole)
+static unsigned neighbours(const transpose *t, const side *s, int whole)
 {
     unsigned count = whole ? s->most : 1;
-    while (t->positions % count != 0 && (!t->dense || t->positions % 2 == 0))
+    while (t->positions % count != 0 && (!t->contiguous || t->positions % 2 == 0))
         count /= 2;
     return count;
 }
 
-/* Turns in which an invocation moves `count` neighbours of the tile; in the last one some may be
+/* Rounds in which an invocation moves `count` neighbours of the tile; in the last one some may be
  * idle. */
-static unsigned turns(const turn *t, unsigned count)
+static unsigned rounds(const transpose *t, unsigned count)
 {
     return (t->positions + count - 1) / count;
 }
 
-static kir_value takes_part(const turn *t, unsigned j, unsigned count)
+static kir_value takes_part(const transpose *t, unsigned j, unsigned count)
 {
     unsigned left = t->lanes * t->positions / count - j * t->lanes;
     return less(&t->g->c, t->local, u32(t->g, left));
 }
 
-static void fetch_piece(const turn *t, const piece *p, unsigned count, int whole, kir_value *x)
+static void fetch_piece(const transpose *t, const piece *p, unsigned count, int whole, kir_value *x)
 {
     const side *in = &t->side[TLY_IN];
     int64_t offset;
@@ -191,10 +192,10 @@ static kir_type stored_type(const tly_build *c)
 }
 
 /* The invocation's own lane of the input, by way of the tile. */
-static void fetch_turned(const turn *t, int whole, kir_value *x)
+static void fetch_transposed(const transpose *t, int whole, kir_value *x)
 {
     tly_build *c = &t->g->c;
-    unsigned count = neighbours(t, &t->side[TLY_IN], whole), n = turns(t, count);
+    unsigned count = neighbours(t, &t->side[TLY_IN], whole), n = rounds(t, count);
     unsigned full = t->positions / count;
     kir_value stored[2 * TLY_GPU_MOST_ELEMENTS];
     piece p[TLY_GPU_MOST_ELEMENTS], first = first_piece(t, count);
@@ -215,7 +216,7 @@ static void fetch_turned(const turn *t, int whole, kir_value *x)
     get_slots(t, own_slots(t), 0, stored_type(c), x, t->positions);
 }
 
-static void put_piece(const turn *t, const piece *p, unsigned count, int whole, kir_type type)
+static void put_piece(const transpose *t, const piece *p, unsigned count, int whole, kir_type type)
 {
     const side *out = &t->side[TLY_OUT];
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
@@ -226,7 +227,7 @@ static void put_piece(const turn *t, const piece *p, unsigned count, int whole, 
 }
 
 /* The invocation's own results to memory, by way of the tile. */
-static void put_turned(const turn *t, int whole, const kir_value *shown)
+static void put_transposed(const transpose *t, int whole, const kir_value *shown)
 {
     tly_build *c = &t->g->c;
     unsigned count = neighbours(t, &t->side[TLY_OUT], whole), full = t->positions / count;
@@ -234,7 +235,7 @@ static void put_turned(const turn *t, int whole, const kir_value *shown)
     kir_type type = type_of(c, shown[0]);
     put_slots(t, own_slots(t), 0, shown, t->positions);
     kir_barrier(c->b);
-    for (unsigned j = 0; j < turns(t, count); j++) {
+    for (unsigned j = 0; j < rounds(t, count); j++) {
         piece p = piece_at(t, &first, j, count);
         tly_region some = { 0 };
         if (!whole)
@@ -249,7 +250,7 @@ static void put_turned(const turn *t, int whole, const kir_value *shown)
 
 /* ---- memory in the lanes' order ---- */
 
-static void fetch_own(const turn *t, int whole, kir_value *x)
+static void fetch_own(const transpose *t, int whole, kir_value *x)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -266,7 +267,7 @@ static void fetch_own(const turn *t, int whole, kir_value *x)
     }
 }
 
-static void put_own(const turn *t, int whole, const kir_value *shown)
+static void put_own(const transpose *t, int whole, const kir_value *shown)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -285,26 +286,27 @@ static void put_own(const turn *t, int whole, const kir_value *shown)
 
 /* ---- tiles ---- */
 
-/* Of the invocation's own lane; dense rows are one behind the other. */
+/* Of the invocation's own lane; contiguous rows are one behind the other. */
 static kir_value address(tly_build *c, const tly_place *at, int tensor)
 {
-    const turn *t = at->of;
+    const transpose *t = at->of;
     kir_value positions = u32(t->g, t->positions);
-    const tly_gpu_extent lane = { &t->own, t->dense ? mul(c, t->here, positions) : t->length };
-    const tly_place first = tly_gpu_place(&lane, t->dense ? mul(c, t->local, positions) : t->from);
+    const tly_gpu_extent lane = { &t->own, t->contiguous ? mul(c, t->here, positions) : t->length };
+    const tly_place first = tly_gpu_place(&lane,
+                                          t->contiguous ? mul(c, t->local, positions) : t->from);
     const tly_place here = tly_place_after(first, at->more_positions, 0);
     return here.address(c, &here, tensor);
 }
 
 /* One tile after `carry`; returns the carry after it, which is nothing to go by where lanes end
  * within. */
-static kir_value take(const turn *t, int whole, kir_value carry)
+static kir_value take(const transpose *t, int whole, kir_value carry)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS], shown[TLY_GPU_MOST_ELEMENTS];
-    if (t->side[TLY_IN].turned)
-        fetch_turned(t, whole, x);
+    if (t->side[TLY_IN].transposed)
+        fetch_transposed(t, whole, x);
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
@@ -313,23 +315,23 @@ static kir_value take(const turn *t, int whole, kir_value carry)
         shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
         carry = next;
     }
-    if (t->side[TLY_OUT].turned)
-        put_turned(t, whole, shown);
+    if (t->side[TLY_OUT].transposed)
+        put_transposed(t, whole, shown);
     else
         put_own(t, whole, shown);
     return carry;
 }
 
-static int has_wide(const turn *t)
+static int has_wide(const transpose *t)
 {
     int wide = 0;
     for (int k = 0; k < TLY_TENSOR_COUNT; k++)
-        wide |= t->side[k].turned && neighbours(t, &t->side[k], 1) > 1;
+        wide |= t->side[k].transposed && neighbours(t, &t->side[k], 1) > 1;
     return wide;
 }
 
 /* The tile from t->from on: all lanes and positions of it exist, or not. */
-static kir_value tile(const turn *t, kir_value carry)
+static kir_value tile(const transpose *t, kir_value carry)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -346,7 +348,7 @@ static kir_value tile(const turn *t, kir_value carry)
     return carry;
 }
 
-static void along(turn *t, const tly_gpu_item *item)
+static void along(transpose *t, const tly_gpu_item *item)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -365,12 +367,12 @@ static void along(turn *t, const tly_gpu_item *item)
 /* ---- the workgroup ---- */
 
 /* Each invocation tells the others where its lane begins; past the last one, where that does. */
-static void find_lanes(turn *t)
+static void find_lanes(transpose *t)
 {
     tly_build *c = &t->g->c;
     unsigned bytes = bytes_of(t->g->index);
     for (int k = 0; k < TLY_TENSOR_COUNT; k++) {
-        if (!t->side[k].turned)
+        if (!t->side[k].transposed)
             continue;
         t->side[k].places = kir_shared(c->b, t->lanes * bytes);
         kir_value own = ptradd(c, t->side[k].places, mul(c, t->local, u32(t->g, bytes)));
@@ -379,7 +381,7 @@ static void find_lanes(turn *t)
     kir_barrier(c->b);
 }
 
-static int is_turned(const tly_problem *p, int tensor)
+static int is_transposed(const tly_problem *p, int tensor)
 {
     return tensor == TLY_IN ? tly_gpu_turns_in(p) : tly_gpu_turns_out(p);
 }
@@ -389,22 +391,22 @@ static int64_t literal_step(const tly_problem *p, int tensor)
 {
     if (p->form == TLY_ROWS)
         return p->tensor[tensor].step != TLY_ANY_STEP ? p->tensor[tensor].step : 0;
-    return !is_turned(p, tensor) ? 0 : p->lanes.packing == TLY_AXIS_DOWN ? -1 : 1;
+    return !is_transposed(p, tensor) ? 0 : p->lanes.packing == TLY_AXIS_DOWN ? -1 : 1;
 }
 
-static side side_of(const turn *t, int tensor)
+static side side_of(const transpose *t, int tensor)
 {
     const tly_build *c = &t->g->c;
     unsigned bytes = c->bytes[tensor];
     int64_t step = literal_step(c->p, tensor);
-    side s = { .tensor = tensor, .turned = is_turned(c->p, tensor), .known = step * bytes };
+    side s = { .tensor = tensor, .transposed = is_transposed(c->p, tensor), .known = step * bytes };
     s.step = step != 0 ? tly_gpu_offset(t->g, s.known) : t->own.tensor[tensor].step;
     s.most = step == 1 || step == -1 ? TLY_GPU_ACCESS_BYTES / bytes : 1;
     return s;
 }
 
-/* A workgroup's dense rows are whole accesses, as it has 16 and more. */
-static int is_dense(const tly_gpu *g)
+/* A workgroup's contiguous rows are whole accesses, as it has 16 and more. */
+static int is_contiguous(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
     return p->form == TLY_ROWS && p->rows.dense && p->rows.length == g->plan->segments;
@@ -413,15 +415,15 @@ static int is_dense(const tly_gpu *g)
 static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    turn t = { .g = g,
-               .lanes = g->launch->pass[pass].workgroup,
-               .positions = (unsigned)g->plan->segments,
-               .slot = tly_gpu_turned_slot(c->p),
-               .dense = is_dense(g) };
+    transpose t = { .g = g,
+                    .lanes = g->launch->pass[pass].workgroup,
+                    .positions = (unsigned)g->plan->segments,
+                    .slot = tly_gpu_turned_slot(c->p),
+                    .contiguous = is_contiguous(g) };
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = t.lanes;
     for (int k = 0; k < TLY_TENSOR_COUNT; k++)
-        g->launch->loose |= t.dense || !is_turned(c->p, k) ? 1u << k : 0;
+        g->launch->loose |= t.contiguous || !is_transposed(c->p, k) ? 1u << k : 0;
     kir_value begin = mul(c, tly_gpu_group(g), u32(g, t.lanes)), items = tly_gpu_items(g);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value number = add(c, begin, t.local);
@@ -429,13 +431,13 @@ static void build(tly_gpu *g, unsigned pass)
     t.here = umin(c, sub(c, items, begin), u32(g, t.lanes));
     t.pitch = t.positions | 1;
     t.tile = kir_shared(c->b, t.lanes * t.pitch * t.slot);
-    t.length = t.dense ? u32(g, t.positions) : arg(c, KIR_ARG_LENGTH);
-    number = t.dense ? begin : umin(c, number, sub(c, items, u32(g, 1)));
+    t.length = t.contiguous ? u32(g, t.positions) : arg(c, KIR_ARG_LENGTH);
+    number = t.contiguous ? begin : umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
     for (int k = 0; k < TLY_TENSOR_COUNT; k++)
         t.side[k] = side_of(&t, k);
-    if (t.dense) {
+    if (t.contiguous) {
         t.from = u32(g, 0);
         tile(&t, tly_gpu_start(g));
         return;
