@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The middle pass of rows of one scan that are cut into chunks: carry before a chunk = carry before
- * the last one, combined with its total, strictly from left to right, so that the bits depend on
- * nothing else. A chunk whose total cannot be trusted after its carry is gone through by the team,
- * tile by tile. Records are read many at a time, because one after the other each would cost the
- * memory's latency.
+ * The middle pass of rows of one scan that are cut into chunks. The carry before a chunk is the
+ * carry before the last one, combined with that one's total, strictly from left to right, so that
+ * the bits depend on nothing else. Where a total does not hold after its carry (docs/range.md), the
+ * team goes through the chunk, tile by tile. It reads many records at once, as each alone would
+ * cost the memory's latency.
  */
 #include "gpu.h"
 

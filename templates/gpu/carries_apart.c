@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The middle pass of columns and of interleaved rows that are cut into chunks, where items have
- * many chunks and several scans. A workgroup takes an item, and an invocation a group of
- * neighbouring chunks of one scan: it combines their totals; then one invocation a scan goes from
- * group to group, from left to right; then each takes the carry before its group through its
- * chunks. So records are on their way many at once, and nobody goes through all of them. Groups
- * count from the dispatch's first chunk, so that the order of combination follows from plan and
- * launch alone.
+ * The middle pass of columns and of interleaved rows that are cut into chunks: items have many
+ * chunks and several scans. A workgroup takes an item, and an invocation a group of neighbouring
+ * chunks of one scan. First each invocation combines the totals of its group. Then one invocation
+ * of each scan goes from group to group, from left to right. Last, each invocation goes through its
+ * chunks from the carry before its group. So many records are loaded at once, and no invocation
+ * goes through all of them. Groups count from the dispatch's first chunk, so that the order of
+ * combination follows from plan and launch alone.
  *
- * A group is published as a chunk is: its total and extremes where they are good by themselves, or
- * its classes (range.c). Where that does not tell what follows from the carry, the group is gone
- * through chunk by chunk, and a chunk that does not tell, position by position.
+ * A group has a record as a chunk has one: its total and extremes where they are valid by
+ * themselves, or its classes (range.c). Where these do not determine what follows from the carry,
+ * an invocation goes through the group chunk by chunk, and where a chunk's record does not,
+ * position by position.
  */
 #include "gpu.h"
 

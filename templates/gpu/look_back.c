@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row by all workgroups, every element read and written once. Workgroups take tiles by ticket, in
- * order, so that a tile waits only for workgroups that have started. As many tiles as a lane group
- * has lanes are a group, and carries go by two levels:
+ * Scans one row by all workgroups, and reads and writes every element once (decoupled look-back).
+ * Workgroups take tiles in order, by ticket, so that a tile waits only for workgroups that have
+ * started. A group has as many tiles as a lane group has lanes. Carries go by two levels:
  *
  *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; a tree
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group; from left to right
  *
- * A tile publishes its total T, the last of a group in its place the group's, which waits for
- * no carry, and then the next group's base. A base is taken where it is there, and made of an
- * earlier one and totals where not, which gives the same bits.
+ * A tile publishes its total T. The last tile of a group publishes the group's total instead, and
+ * then the next group's base. No total waits for a carry. A tile that finds no base makes it of an
+ * earlier base and totals, which gives the same bits.
  *
- * Where the range is watched, this holds as long as totals, their sums and the base are good for
- * each other, which whoever looks can tell from these alone. From there to the group's end the
- * carry is the one after the tile before, as that tile publishes it; or an earlier one of these
- * combined with totals, or the classes of tiles whose total is no use (range.c), where that is
- * what the tiles make of it themselves. Such a group publishes classes, too, for bases of which
- * nothing else matters.
+ * Where the range is checked, this holds as long as totals, their sums and the base may be
+ * combined. A reader can tell that from these values alone. Behind a tile where they may not, up to
+ * the group's end, the carry is the one that the tile before publishes. A reader may also combine
+ * an earlier carry with totals, or with the classes of tiles without a valid total (range.c), if
+ * that is what the tiles do themselves. Such a group publishes classes, too, for bases that only
+ * classes can change.
  *
  * tests/look_back_model.c goes through the interleavings.
  */
@@ -39,7 +39,7 @@ static void publish_base(const tly_look_back *s, kir_value when, kir_value base)
             u32(s->g, TLY_MARK_VALUE));
 }
 
-/* Where the range is watched others may need it. */
+/* Others may need it where the range is checked. */
 static void publish_carry(tly_gpu *g, void *user, kir_value after)
 {
     const tly_look_back *s = user;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tiles of look-back publish for each other, and how they wait for it. */
+/* Decoupled look-back: what tiles publish for each other in records, and how they wait for it. */
 #ifndef TLY_GPU_LOOK_BACK_H
 #define TLY_GPU_LOOK_BACK_H
 
 #include "gpu.h"
 
-/* Of a record. Record k holds these of tile k, and of group k, of which there are no more: groups
- * are looked at side by side. */
+/* The fields of a record. Record k belongs to tile k and to group k. There are fewer groups than
+ * tiles, and neighbouring groups have neighbouring records, as they are read side by side. */
 enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_FIELDS };
 
-/* In a mark of classes the upper bits hold as many of the distance's upper word. */
+/* A mark of classes has the upper bits of the distance in its own upper bits. */
 enum { TLY_MARK_BITS = 2, TLY_MARK_VALUE = 1, TLY_MARK_CLASSES = 3, TLY_UPPER_BITS = 14 };
 
 kir_value tly_record_at(tly_gpu *g, kir_value number, kir_value field);
 unsigned tly_record_words(const tly_gpu *g);
-/* By one invocation, once. Words lie `apart` bytes from each other; 0: side by side. */
+/* One invocation publishes a field once. Its u32 lie `apart` bytes from each other; 0: side by
+ * side. */
 void tly_record_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark);
 /* The value, and its mark: 0 unless all of it was there. */
 kir_value tly_record_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark);
@@ -44,7 +45,7 @@ typedef struct tly_look_back {
     kir_value open;          /* i1: it has yet to publish the next group's base */
     kir_value totals, marks; /* of the group's tile of each lane, up to this one */
     kir_value sums;          /* of totals from the group's first to the lane's */
-    kir_value sound;         /* a word: that sum may be combined with bases */
+    kir_value sound;         /* a u32, 0 or 1: that sum may be combined with bases */
     kir_value base;          /* of its group */
 } tly_look_back;
 
@@ -62,7 +63,7 @@ kir_value tly_look_at(const tly_look_back *s, kir_value k, kir_value field);
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark,
                             int group);
 
-/* Waits for the totals before it in the group, and sums them. */
+/* Waits for the totals of the tiles before it in the group, and sums them. */
 void tly_look_for_totals(tly_look_back *s);
 /* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases
  * may be combined with it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tile of look-back waits for: the totals of its group, the group's base, and behind a tile
- * whose total is no use the carry after that one or a later one.
+ * What a tile of look-back waits for: the totals of its group and the group's base. Behind a tile
+ * without a valid total it waits for the carry after that tile or a later one.
  */
 #include "look_back.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns and interleaved rows too few to fill the device, every element read and written once.
- * Workgroups take tiles of neighbouring lanes by ticket, in order, tile after tile along the axis,
- * so that one waits only for workgroups that have started. An invocation holds a piece of one lane
- * in registers; a lane's pieces meet in workgroup memory, one invocation a lane publishes what they
- * come to and looks back for its carry, as the tiles of a row do (look_back.c), and all apply it.
+ * Scans columns and interleaved rows that are too few to fill the device, and reads and writes
+ * every element once. Workgroups take tiles of neighbouring lanes in order, by ticket, tile after
+ * tile along the axis, so that a tile waits only for workgroups that have started. An invocation
+ * holds a span of one lane in registers. A lane's spans are combined in workgroup memory. One
+ * invocation of each lane publishes the result and looks back for the carry, as the tiles of a row
+ * do (look_back.c); all invocations apply it.
  *
- * Where the range guard finds that a lane's local results cannot be trusted after its carry,
- * nothing has been written yet, and the plain loop goes through the tile's lane, piece after piece:
- * the tiles are short.
+ * Local results may not hold after the carry (docs/range.md). The plain loop then goes through the
+ * lane of this tile, span after span. Nothing has been written by then, and tiles are short.
  */
 #include "look_back_lanes.h"
 

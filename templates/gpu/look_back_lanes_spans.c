@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The segments of a tile's lanes: each invocation holds one, and they meet in workgroup memory, in
- * log steps. Two sets of slots take turns, so that a step needs one barrier. No shuffles: a lane's
- * segments are far apart in the workgroup.
+ * Scans and folds over the spans of a lane. Each invocation holds one span. They exchange values in
+ * workgroup memory, in a logarithmic number of steps. Two sets of slots alternate, so that a step
+ * needs one barrier. Shuffles do not help, because a lane's spans are far apart in the workgroup.
  */
 #include "look_back_lanes.h"
 
@@ -35,7 +35,7 @@ static kir_value at_least(tly_lanes *t, unsigned span)
     return ule(&t->g->c, u32(t->g, span), t->span);
 }
 
-/* The invocation that holds the segment `by` before this one; its own where there is none. */
+/* The invocation that holds the span `by` before this one; its own where there is none. */
 static kir_value before_by(tly_lanes *t, unsigned by)
 {
     tly_build *c = &t->g->c;
@@ -43,7 +43,7 @@ static kir_value before_by(tly_lanes *t, unsigned by)
     return choose(c, at_least(t, by), other, t->local);
 }
 
-/* ---- what all segments of a lane come to ---- */
+/* ---- what all spans of a lane come to ---- */
 
 /* The excess goes where extremes go later. */
 static kir_value excess_at(tly_lanes *t, kir_value number)
@@ -91,7 +91,7 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
     t->turn ^= 1;
 }
 
-/* The segment `by` before this one, round in a circle. */
+/* The span `by` before this one; before the first comes the last. */
 static kir_value around_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
@@ -165,7 +165,7 @@ kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)
 
 /* ---- the plain loop ---- */
 
-/* A lane's prefix stays in the slot of its first segment. */
+/* A lane's prefix stays in the slot of its first span. */
 kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_value *after)
 {
     tly_gpu *g = t->g;

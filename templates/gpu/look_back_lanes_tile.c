@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tile of lanes in memory. Lanes enough to fill a line go straight to who holds them:
- * neighbouring invocations access neighbouring lanes. Fewer lanes are transposed: the tile is accessed
- * in the order in which it lies in memory, position after position, and goes through workgroup
- * memory to the invocations that hold its pieces.
+ * A tile of lanes in memory. If its lanes fill a line, each invocation accesses the span that it
+ * holds, as neighbouring invocations access neighbouring lanes. Fewer lanes are transposed: the
+ * tile is accessed in memory's order, position after position, and goes through workgroup memory to
+ * the invocations that hold its spans.
  */
 #include "look_back_lanes.h"
 
@@ -114,7 +114,7 @@ static void transpose(tly_lanes *t, int in, kir_value *v)
 
 /* ---- spilling ---- */
 
-/* Neighbouring invocations in neighbouring words; of transposed tiles where its own elements have
+/* Neighbouring invocations in neighbouring u32; of transposed tiles where its own elements have
  * been. */
 static kir_value spilled_at(tly_lanes *t, unsigned i, int64_t *offset)
 {

@@ -6,11 +6,11 @@
  *   carry(t) = base(g) + ((T_b + T_b+1) + ... T_t-1)      b: the first tile of t's group g
  *   base(g)  = ((start + G_0) + G_1) + ...                G: the total of a group
  *
- * A lane's invocations look side by side, each for records of its own, until it has what it asks
- * for: first the totals of the group's tiles before this one, then of each group of a window its
- * total or the base after it, of the oldest the base. What they find meets in workgroup memory,
- * where one invocation of each lane combines it. So nobody has many records in registers, and no
- * barrier is in a loop that waits.
+ * The invocations of a lane read records side by side, and each waits for records of its own. First
+ * they read the totals of the group's tiles before this one. Then they read of each group in a
+ * window its total or the base after it; of the oldest group they wait for the base. They put what
+ * they find in workgroup memory, where one invocation of each lane combines it. So no invocation
+ * has many records in registers, and no barrier is in a loop that waits.
  *
  * A record has two fields. One holds the tile's total, of a group's last tile the group's; the
  * other, where the range is watched, the carry after the tile, of a group's last tile the next

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tiles of look-back publish. A word holds 16 bits of a value and a mark, so that each is
- * complete in itself and no memory has to be ordered.
+ * Records in memory. Each u32 holds 16 bits of a value and a mark. A reader sees from the mark
+ * whether these bits are there, so that no barrier has to order memory.
  */
 #include "look_back.h"
 
-/* Halves of 32-bit words of a state, each published as a word. */
+/* A state's 32-bit parts are published in halves, each in a u32. */
 enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
 
 /* Room for those of a state. */
@@ -43,7 +43,7 @@ kir_value tly_record_at(tly_gpu *g, kir_value number, kir_value field)
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
-/* Halves of a state's parts, each in the lower 16 bits of a word. */
+/* Halves of a state's parts, each in the lower 16 bits of a u32. */
 static void split(tly_gpu *g, kir_value state, kir_value *halves)
 {
     tly_build *c = &g->c;
@@ -77,7 +77,7 @@ static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
     return kir_tuple(c->b, kir_parts(c->b, like), parts);
 }
 
-/* Where the i-th word is, but for *offset. */
+/* The address of the i-th u32, without *offset. */
 static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, int64_t *offset)
 {
     tly_build *c = &g->c;

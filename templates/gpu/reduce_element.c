@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of reductions in a GPU's memory. Narrow ones are words here, compared as words. Of
- * integers that a device does not address, the word around one is read, and added to, which leaves
- * its neighbours as they are, whoever changes them meanwhile.
+ * Elements of reductions in a GPU's memory. Elements of fewer than 32 bits are held and compared as
+ * u32. Where a device cannot address an element, the aligned u32 around it is read. To store a
+ * result there, an atomic addition changes it alone, while other invocations may change its
+ * neighbours.
  */
 #include "reduce.h"
 

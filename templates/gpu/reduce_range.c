@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of floats whose order is not the plain loop's (docs/range.md). Records of sums have
- * three parts: the sum, what is not finite, and the rest in multiples of 2^64; the last two are
- * gone through elements for only where the sum is not finite. Those of squares have two parts
- * (reduce_squares.c); an element is scaled as its span's sum demands, and zeros are gone through
- * twice. Products are a mantissa and an exponent from the start, as devices have no flags; what is
- * near 1 goes to their third part.
+ * Reductions of floats whose order is not the plain loop's (docs/range.md).
+ *
+ * A record of a sum has three parts: the sum, the sum of what is not finite, and the rest in
+ * multiples of 2^64. The last two take a second walk over the elements, only where the sum is not
+ * finite. A record of squares has two parts (reduce_squares.c). The second takes another walk, over
+ * elements that are scaled as the span's sum demands, also where the sum is 0. Products are a
+ * mantissa and an exponent from the start, as devices have no flags. Factors near 1 go to a third
+ * part.
  */
 #include "../reduce/reduce_float.h"
 #include "../stages/elementwise.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * States of spans. One invocation takes its span's elements in their order; a team shares them out,
- * neighbours to neighbours, and folds its states by lanes, then by lane groups. Which elements meet
- * does not depend on addresses: where vectors are not aligned, the same ones are loaded one by one.
+ * States of spans. One invocation takes a span's elements in their order. A team shares them out,
+ * neighbours to neighbours, and folds its states by lanes, then by lane groups. The order does not
+ * depend on addresses: where vectors are not aligned, the same elements are loaded one by one.
  */
 #include "reduce.h"
 

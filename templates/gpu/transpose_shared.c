@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turned: one invocation goes along each lane, in the plain loop's own order, where neighbours in
- * memory are a lane's positions, not lanes. A workgroup goes through as many lanes as it has
- * invocations, tile by tile: memory is accessed in its own order, and the tile is transposed in
- * workgroup memory. That is done for the input, the output or both (tly_gpu_turns_in, _out). Short
- * rows that lie one behind the other are one block of memory, and go by whole accesses whatever
- * their length.
+ * The template "turned": one invocation goes along each lane, in the plain loop's order, where
+ * neighbours in memory are positions of a lane and not lanes. A workgroup takes as many lanes as it
+ * has invocations, tile by tile. It accesses memory in memory's order, and transposes each tile in
+ * workgroup memory: of the input, of the output or of both (tly_gpu_turns_in, _out).
+ *
+ * Short rows that lie one behind the other are one block of memory. They are moved by whole
+ * accesses, whatever their length.
  */
 #include "gpu.h"
 
