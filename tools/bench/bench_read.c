@@ -5,7 +5,6 @@
  * four pages side by side, with a prefetch or without; which is best changes with size and machine.
  */
 #include "bench_read.h"
-#include "bench_copy.h"
 
 #include <stdint.h>
 #include <string.h>

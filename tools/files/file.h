@@ -61,11 +61,4 @@ int tly_output_is_terminal(const char *path);
 /* All of that for a text. */
 int tly_output_text(const char *path, const char *text, size_t bytes, tly_report *report);
 
-/* The file that goes if the command is interrupted from here on; NULL: none. The text must last. */
-void tly_watch_unfinished(const char *path);
-
-/* From here on a page of the mapped file that cannot be read ends the command with EXIT_FILE. */
-void tly_watch_mapped(const char *name, const void *first, size_t bytes);
-void tly_forget_mapped(void);
-
 #endif

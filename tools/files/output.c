@@ -7,6 +7,7 @@
  * directly.
  */
 #include "file.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

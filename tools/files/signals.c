@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ends the command from outside, told as well as it can be: an interrupted command takes its
- * unfinished file away and then ends by that signal; a mapped input that is cut short ends it with
- * an error like any other. Handlers do what a signal handler may: unlink, write and end.
+ * Signals that end the command. An interrupted command removes its unfinished file and then ends by
+ * the same signal. A mapped input that is cut short ends the command with an error like any other.
+ * Handlers call only what a signal handler may: unlink, write and _exit.
  */
-#include "file.h"
+#include "signals.h"
+
+#include "../common/tool.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* Bytes of inputs; see source.h. */
 #include "source.h"
 
-#include "file.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
