@@ -5,7 +5,7 @@
  * chunk with a smaller ticket, hence only for a task that runs. Tasks take a few chunks at a time,
  * and one slot a chunk, never used twice in a run, has the carry after the last of them.
  */
-#include "launch.h"
+#include "chain.h"
 
 #include "../cpu/cpu.h"
 #include "../host/checked.h"

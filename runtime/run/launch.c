@@ -4,13 +4,12 @@
  * kernel once over all tiles, or lets tasks draw parts of them. Guarantees that nothing is written
  * on failure: all memory that a run cannot do without is there before its first store.
  */
-#include "launch.h"
-
 #include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../host/checked.h"
 #include "../host/clock.h"
 #include "../host/error.h"
+#include "chain.h"
 #include "reduce.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef TLY_REDUCE_H
 #define TLY_REDUCE_H
 
-#include "launch.h"
+#include "run.h"
 
 /* Tickets a thread where chunks go out one by one. */
 enum { TLY_REDUCE_TICKETS = 8 };

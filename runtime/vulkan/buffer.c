@@ -7,6 +7,7 @@
 
 #include "../host/error.h"
 #include "../host/fork.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>

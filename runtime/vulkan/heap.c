@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of one block of memory; see memory.h. Best fit, neighbours joined at once. */
-#include "memory.h"
+/* The free spans of a block; see heap.h. Taking finds the best fit, and giving back joins a span
+ * with its free neighbours at once. */
+#include "heap.h"
 
 #include <stdlib.h>
 #include <string.h>

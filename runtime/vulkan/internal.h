@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The insides of the Vulkan part: a device with what it shares among kernels, kernels, and what a
- * run needs. Loading and facts have headers of their own; launch.h is the arithmetic.
+ * run needs. Loading, facts and memory have headers of their own; launch/dispatches.h is the
+ * arithmetic of launches.
  *
- *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
- *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
- *   pipelines.c what the driver made of modules, on disk; label.c names for debuggers
- *   judge.c  what is stored; object.c pipelines, made once a key; plan.c their plans; kernel.c
- * handles; record.c dispatches slot.c   command buffers and what they need; flight.c submission,
- * waiting, the end of both transfer.c between host and device; status.c from Vulkan's results to
- * ours run.c    on host memory; use.c by the caller's hand; door.c what the context sees
+ *   device.c     what all devices have; open.c: our own; adopt.c: the caller's; list.c: which exist
+ *   memory.c     pieces of device memory; heap.c: pieces of a block; buffer.c: buffers
+ *   pipelines.c  what the driver made of modules, on disk; label.c: names for debuggers
+ *   judge.c      checks what is stored; plan.c: plans; object.c: pipelines, made once a key
+ *   kernel.c     handles; record.c: dispatches
+ *   slot.c       command buffers and what they need; flight.c: submits them, and waits for them
+ *   transfer.c   between host and device; status.c: from Vulkan's results to ours
+ *   run.c        runs on host memory; use.c: on the caller's buffers; door.c: what the context sees
  */
 #ifndef TLY_VK_INTERNAL_H
 #define TLY_VK_INTERNAL_H
@@ -17,7 +19,7 @@
 #include "../context/backend.h"
 #include "../launch/dispatches.h"
 #include "facts.h"
-#include "memory.h"
+#include "heap.h"
 
 #include <tally/vulkan.h>
 
@@ -31,6 +33,29 @@ typedef struct tly_vk_object {
     tly_gpu_launch launch;
     VkPipeline pipeline[TLY_GPU_PASSES];
 } tly_vk_object;
+
+/* Device memory, which buffers take in pieces; see memory.h. */
+#define TLY_VK_BLOCK (UINT64_C(64) << 20)
+
+typedef struct tly_vk_block {
+    VkDeviceMemory memory;
+    char *mapped; /* NULL: the host does not see it */
+    uint32_t type;
+    int alone; /* of one piece, freed with it */
+    tly_heap heap;
+    struct tly_vk_block *next;
+} tly_vk_block;
+
+typedef struct tly_vk_memory {
+    pthread_mutex_t lock;
+    uint64_t block_bytes; /* TLY_VK_BLOCK; tests take less */
+    tly_vk_block *blocks;
+} tly_vk_memory;
+
+typedef struct tly_vk_piece {
+    tly_vk_block *block; /* NULL: none */
+    uint64_t offset, bytes;
+} tly_vk_piece;
 
 struct tally_vulkan_buffer {
     tally_vulkan *vulkan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of device memory; see memory.h. */
-#include "internal.h"
+#include "memory.h"
 
 #include "../host/error.h"
 

@@ -3,8 +3,8 @@
  * One run of a kernel, shared by its tasks. Tasks draw tickets from one counter until none are
  * left, so that it makes no difference how many tasks run at once, or in which order.
  */
-#ifndef TLY_LAUNCH_H
-#define TLY_LAUNCH_H
+#ifndef TLY_RUN_RUN_H
+#define TLY_RUN_RUN_H
 
 #include "../context/internal.h"
 
@@ -15,11 +15,11 @@ typedef struct tly_run {
     _Atomic(tly_block *) block; /* the caller's scratch, while no task has it */
     /* Ranges of tiles: a ticket is `rows` whole rows, or one of `parts` parts of one row. */
     int64_t rows, parts;
-    /* Chains of chunks: a ticket is one tile; see chain.c. */
+    /* Chains of chunks: a ticket is one tile; see chain.h. */
     char *slots; /* NULL: no chain */
     size_t slot_bytes;
     _Atomic int64_t once_ns, late_ns; /* a chunk at once, or late, as last measured; 0: not yet */
-    /* Reductions of few outputs: states of chunks, a ticket is `rows` of them; see reduce.c. */
+    /* Reductions of few outputs: states of chunks, a ticket is `rows` of them; see reduce.h. */
     char *records;                    /* NULL: tickets are of outputs */
     alignas(64) _Atomic int64_t next; /* alone in its line: every task writes it */
 } tly_run;
@@ -30,13 +30,5 @@ static inline int64_t tly_ticket(tly_run *run)
     int64_t ticket = atomic_fetch_add_explicit(&run->next, 1, memory_order_relaxed);
     return ticket < run->tickets ? ticket : -1;
 }
-
-/* chain.c: room for the hand-over of all tickets, to be freed by tly_chain_end. 0 without memory:
- * then run->slots is NULL, and the run must do without a chain. */
-int tly_chain_begin(tly_run *run);
-void tly_chain_end(tly_run *run);
-
-/* chain.c: one task of a chain. */
-void tly_chain_work(tly_run *run, char *scratch);
 
 #endif
