@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs give what is in them, or nothing: every entry by its hash; what was squeezed, whatever it
+ * Packs give what is in them, or nothing: every entry by its hash; what was compressed, whatever it
  * is; damage to every byte, ends at every byte, and lies; files that others could have written;
  * several packs, some of which are not there. A plain program; exit status 0: right. What only root
  * can try is said, and not tried, without.
  */
 #include "disk.h"
 
+#include "../runtime/cache/compress.h"
 #include "../runtime/cache/pack.h"
-#include "../runtime/cache/squeeze_write.h"
 #include "../runtime/host/hash.h"
 #include "splitmix.h"
 
@@ -155,7 +155,7 @@ static void looks_up_soon(void)
     memcpy(file, &head, sizeof head);
     for (uint32_t i = 0; i < SLOTS; i++) {
         slots[i] = (tly_pack_slot){ .hash = i,
-                                    .squeezed = { (uint32_t)bytes - 1, 1 },
+                                    .compressed = { (uint32_t)bytes - 1, 1 },
                                     .count = 99 };
     }
     write_file(file, bytes);
@@ -171,8 +171,7 @@ static void looks_up_soon(void)
     tly_pack_close(&pack);
 }
 
-/* --- squeezed
- * ---------------------------------------------------------------------------------- */
+/* --- compressed ------------------------------------------------------------------------------ */
 
 enum { PIECE = 3000, WORDS = 2048 };
 
@@ -197,19 +196,19 @@ static void draw(uint64_t *random, tly_dictionary dictionary, unsigned char *byt
     }
 }
 
-/* Nothing is written behind the end; returns whether it was expanded. */
-static int expands(tly_dictionary d, const unsigned char *from, size_t bytes, unsigned char *to,
-                   size_t count)
+/* Nothing is written behind the end; returns whether it was decompressed. */
+static int decompresses(tly_dictionary d, const unsigned char *from, size_t bytes,
+                        unsigned char *to, size_t count)
 {
     memset(to + count, 0xa5, 16);
-    const int good = tly_expand(d, from, bytes, to, count);
+    const int good = tly_decompress(d, from, bytes, to, count);
     for (int i = 0; i < 16; i++) {
         EXPECT(to[count + (size_t)i] == 0xa5, "written behind %zu bytes", count);
     }
     return good;
 }
 
-static void squeezes(uint64_t seed)
+static void compresses(uint64_t seed)
 {
     static unsigned char known[WORDS], bytes[PIECE], again[PIECE + 16];
     uint64_t random = seed;
@@ -219,31 +218,35 @@ static void squeezes(uint64_t seed)
     const tly_dictionary d = { known, seed % 3 ? WORDS : 0 };
     const size_t count = seed % 5 ? tly_splitmix(&random) % (PIECE + 1) : (size_t)(seed % 40);
     draw(&random, d, bytes, count);
-    unsigned char *squeezed = malloc(tly_squeezed_most(count));
-    tly_squeezer *squeezer = tly_squeezer_new(d, PIECE);
-    size_t size = tly_squeeze(squeezer, bytes, count, squeezed);
-    EXPECT(size == tly_squeeze(squeezer, bytes, count, squeezed), "seed %d", (int)seed);
-    EXPECT(size <= tly_squeezed_most(count), "seed %d: %zu", (int)seed, size);
+    unsigned char *compressed = malloc(tly_compressed_most(count));
+    tly_compressor *compressor = tly_compressor_new(d, PIECE);
+    size_t size = tly_compress(compressor, bytes, count, compressed);
+    EXPECT(size == tly_compress(compressor, bytes, count, compressed), "seed %d", (int)seed);
+    EXPECT(size <= tly_compressed_most(count), "seed %d: %zu", (int)seed, size);
     /* What ASan sees the ends of. */
-    squeezed = realloc(squeezed, size + !size);
-    EXPECT(expands(d, squeezed, size, again, count) && memcmp(again, bytes, count) == 0, "seed %d",
+    compressed = realloc(compressed, size + !size);
+    EXPECT(decompresses(d, compressed, size, again, count) && memcmp(again, bytes, count) == 0,
+           "seed %d", (int)seed);
+    EXPECT(count == 0 || !decompresses(d, compressed, size, again, count - 1), "seed %d",
            (int)seed);
-    EXPECT(count == 0 || !expands(d, squeezed, size, again, count - 1), "seed %d", (int)seed);
-    EXPECT(count == PIECE || !expands(d, squeezed, size, again, count + 1), "seed %d", (int)seed);
+    EXPECT(count == PIECE || !decompresses(d, compressed, size, again, count + 1), "seed %d",
+           (int)seed);
     for (int i = 0; i < 20 && size > 0; i++) {
         unsigned char *part = malloc(size);
         const size_t end = tly_splitmix(&random) % size;
-        memcpy(part, squeezed, size);
+        memcpy(part, compressed, size);
         part = realloc(part, end + !end);
-        EXPECT(!expands(d, part, end, again, count), "seed %d: %zu of %zu", (int)seed, end, size);
+        EXPECT(!decompresses(d, part, end, again, count), "seed %d: %zu of %zu", (int)seed, end,
+               size);
         free(part);
     }
     for (int i = 0; i < 20 && size > 0; i++) {
-        squeezed[tly_splitmix(&random) % size] ^= (unsigned char)(1 + tly_splitmix(&random) % 255);
-        expands(d, squeezed, size, again, count); /* to whatever it may be */
+        compressed[tly_splitmix(&random) % size] ^= (unsigned char)(1 +
+                                                                    tly_splitmix(&random) % 255);
+        decompresses(d, compressed, size, again, count); /* to whatever it may be */
     }
-    free(squeezed);
-    tly_squeezer_free(squeezer);
+    free(compressed);
+    tly_compressor_free(compressor);
 }
 
 /* --- kernels
@@ -298,7 +301,7 @@ static void is_used_and_judged(void)
     for (size_t i = 0; i < size; i++) {
         bytes[i] ^= (char)(1 << i % 8);
         write_file(bytes, size);
-        /* Right, in any case. Squeezed bytes may say the same in another way. */
+        /* Right, in any case. Compressed bytes may say the same in another way. */
         loaded += ask_pack() == LOADED && i < entries;
         bytes[i] ^= (char)(1 << i % 8);
     }
@@ -334,7 +337,7 @@ static char *pack_of_many(size_t *size)
     return tly_pack_write(entries, ALIKE, size);
 }
 
-static void is_squeezed_and_judged(void)
+static void is_compressed_and_judged(void)
 {
     size_t size;
     char *bytes = pack_of_many(&size);
@@ -362,11 +365,11 @@ static void is_squeezed_and_judged(void)
     lies[1].count--;
     lies[2].count = UINT32_MAX;
     lies[3].count = 0;
-    lies[4].squeezed.count++;
-    lies[5].squeezed.count--;
-    lies[6].squeezed.count = UINT32_MAX;
-    lies[7].squeezed.at = (uint32_t)size - 1;
-    lies[8].squeezed.at = UINT32_MAX;
+    lies[4].compressed.count++;
+    lies[5].compressed.count--;
+    lies[6].compressed.count = UINT32_MAX;
+    lies[7].compressed.at = (uint32_t)size - 1;
+    lies[8].compressed.at = UINT32_MAX;
     lies[9].dictionary = 1;
     lies[10].dictionary = TLY_PACK_DICTIONARIES;
     lies[11].dictionary = UINT32_MAX;
@@ -432,13 +435,13 @@ int main(void)
     ends_soon();
     looks_up_soon();
     for (uint64_t seed = 1; seed <= 400; seed++) {
-        squeezes(seed);
+        compresses(seed);
     }
     remove(path);
     make_entry();
     HOLDS(ask_pack() == MADE);
     is_used_and_judged();
-    is_squeezed_and_judged();
+    is_compressed_and_judged();
     is_trusted();
     free((void *)(uintptr_t)kept.bytes);
     return end_disk("pack");

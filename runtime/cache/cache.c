@@ -5,7 +5,7 @@
 #include "../host/error.h"
 #include "../host/hash.h"
 #include "background.h"
-#include "obtain.h"
+#include "lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +210,7 @@ tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *
 {
     object->state = FINISHING;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = tly_obtain(cache, object, 1, origin, error);
+    tally_status status = tly_lookup(cache, object, 1, origin, error);
     pthread_mutex_lock(&cache->lock);
     object->state = status == TALLY_OK ? READY : QUICK;
     if (status == TALLY_OK) {
@@ -235,7 +235,7 @@ static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
 static void make_ready(tly_cache *cache, tly_object *object, int full, tly_origin *origin)
 {
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = tly_obtain(cache, object, full, origin, object->failure);
+    tally_status status = tly_lookup(cache, object, full, origin, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
         object->state = origin->from == TLY_FROM_QUICK ? QUICK : READY;
@@ -332,7 +332,7 @@ tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_erro
     const tly_object *object = find(cache, hash, key);
     const int known = object != NULL && object->state >= QUICK;
     pthread_mutex_unlock(&cache->lock);
-    return known ? TALLY_OK : tly_obtainable(cache, key, error);
+    return known ? TALLY_OK : tly_lookup_supports(cache, key, error);
 }
 
 tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
@@ -341,7 +341,7 @@ tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *e
     if (object == NULL) {
         return tly_out_of_memory(error, "a cache entry", bytes_of(key));
     }
-    tally_status status = tly_obtain_and_keep(cache, object, error);
+    tally_status status = tly_make_and_keep(cache, object, error);
     destroy(object);
     return status;
 }

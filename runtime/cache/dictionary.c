@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What many entries have in common; see squeeze_write.h. As Zstandard's trainer does it (after
- * "Effective construction of relative Lempel-Ziv dictionaries", 2016): of each stretch of all
- * entries the segment whose parts of eight bytes are in most of them, but for parts that are in the
- * dictionary already.
+ * Makes a dictionary of what many entries have in common; see compress.h. It works as Zstandard's
+ * trainer does, after "Effective construction of relative Lempel-Ziv dictionaries" (2016). The
+ * entries, one behind the other, are cut into stretches. Each stretch gives the segment whose parts
+ * of eight bytes occur in most entries; parts that the dictionary has already do not count.
  */
-#include "squeeze_write.h"
+#include "compress.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -130,11 +130,11 @@ static int show_slot(tly_pack *pack, uint64_t place, const tly_pack_slot *slot, 
                      tally_cache_visitor visit, void *user)
 {
     char name[32];
-    if (slot->squeezed.count == 0) {
+    if (slot->compressed.count == 0) {
         return 1;
     }
     void *bytes = tly_pack_entry(pack, slot);
-    tally_cache_entry shown = { .name = name, .bytes = slot->squeezed.count, .used = when };
+    tally_cache_entry shown = { .name = name, .bytes = slot->compressed.count, .used = when };
     snprintf(name, sizeof name, "%llu", (unsigned long long)place);
     shown.fault = bytes == NULL ? "it cannot be expanded" : NULL;
     return show(&shown, bytes, slot->count, &slot->hash, visit, user);

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of an entry of the disk cache, in a file or in the host's hands: a head, the name for
- * people, the key, the value. docs/cache.md has the layout. What is not exactly an entry, whole and
- * undamaged, is none.
+ * An entry of the disk cache, in a file, in a pack or in the program's hands: a head, a name for
+ * people, the key and the value. docs/cache.md has the layout. Bytes that are not exactly one
+ * whole, undamaged entry are refused.
  */
 #ifndef TLY_ENTRY_H
 #define TLY_ENTRY_H
 
-#include "store.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* All that a value depends on, as bytes. */
+typedef struct tly_store_key {
+    uint64_t hash;
+    size_t count;
+    unsigned char bytes[1024];
+} tly_store_key;
+
+/* For people who list the folder. */
+typedef struct tly_store_name {
+    char word[64], device[64];
+} tly_store_name;
 
 /* A longer file is no entry: the largest kernel seen is 60 KiB. */
 #define TLY_ENTRY_MOST ((size_t)1 << 26)

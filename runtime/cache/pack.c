@@ -3,9 +3,9 @@
  * then, and no signal. */
 #include "pack.h"
 
+#include "decompress.h"
 #include "entry.h"
 #include "folder.h"
-#include "squeeze.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
     for (uint64_t passed = 0; passed < far;) {
         const size_t count = tly_pack_slots(pack, at, window, passed > 0 ? MANY : FEW);
         for (size_t i = 0; i < count; i++) {
-            if (window[i].squeezed.count == 0 || window[i].hash == hash) {
+            if (window[i].compressed.count == 0 || window[i].hash == hash) {
                 return window[i];
             }
         }
@@ -159,18 +159,18 @@ static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
 
 void *tly_pack_entry(tly_pack *pack, const tly_pack_slot *s)
 {
-    if (s->squeezed.count == 0 || s->squeezed.count > TLY_ENTRY_MOST || s->count > TLY_ENTRY_MOST ||
-        s->dictionary >= TLY_PACK_DICTIONARIES) {
+    if (s->compressed.count == 0 || s->compressed.count > TLY_ENTRY_MOST ||
+        s->count > TLY_ENTRY_MOST || s->dictionary >= TLY_PACK_DICTIONARIES) {
         return NULL;
     }
     const tly_dictionary d = dictionary(pack, s->dictionary);
-    unsigned char *squeezed = d.bytes != NULL ? read_part(pack, s->squeezed) : NULL;
-    unsigned char *bytes = squeezed != NULL ? malloc(s->count + (size_t)1) : NULL;
-    if (bytes != NULL && !tly_expand(d, squeezed, s->squeezed.count, bytes, s->count)) {
+    unsigned char *compressed = d.bytes != NULL ? read_part(pack, s->compressed) : NULL;
+    unsigned char *bytes = compressed != NULL ? malloc(s->count + (size_t)1) : NULL;
+    if (bytes != NULL && !tly_decompress(d, compressed, s->compressed.count, bytes, s->count)) {
         free(bytes);
         bytes = NULL;
     }
-    free(squeezed);
+    free(compressed);
     return bytes;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs: many entries of the disk cache in one file that is only read, made while Tally is built or
- * by `tally compile`. docs/cache.md has the layout. Entries are squeezed (squeeze.h), those of a
- * device by one dictionary. A pack is trusted as the cache's folder is, and its entries are judged
- * as those there are: whatever damage did to slots, dictionaries or squeezed bytes, an entry's own
- * checksum finds.
+ * Packs: many entries of the disk cache in one file that is only read. Packs are made while Tally
+ * is built, or by `tally compile`. docs/cache.md has the layout. Entries are compressed
+ * (decompress.h), all entries of a device with one dictionary. A pack must pass the same checks as
+ * the cache's folder, and its entries the same as the entries there: if slots, dictionaries or
+ * compressed bytes are damaged, the entry's own checksum finds it.
  */
 #ifndef TLY_PACK_H
 #define TLY_PACK_H
@@ -40,8 +40,8 @@ enum { TLY_PACK_FAR = 4096 };
 
 typedef struct tly_pack_slot {
     uint64_t hash;
-    tly_pack_part squeezed; /* count 0: the slot is free */
-    uint32_t count;         /* of the entry itself */
+    tly_pack_part compressed; /* count 0: the slot is free */
+    uint32_t count;           /* of the entry itself */
     uint32_t dictionary;
 } tly_pack_slot;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pack is made of; see pack.h. The command has this too, the library does not. */
+/* Lays out a pack; see pack.h. Only the command is built with this, not the library. */
 #include "pack.h"
 
+#include "compress.h"
 #include "entry.h"
-#include "squeeze_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +63,14 @@ static int place(const writing *w, uint64_t hash, tly_pack_slot **slot)
 {
     tly_pack_slot *slots = (tly_pack_slot *)(void *)(w->bytes + sizeof(tly_pack_head));
     uint64_t i = hash & (w->head.slots - 1), passed = 0;
-    while (slots[i].squeezed.count != 0 && slots[i].hash != hash && ++passed < TLY_PACK_FAR) {
+    while (slots[i].compressed.count != 0 && slots[i].hash != hash && ++passed < TLY_PACK_FAR) {
         i = (i + 1) & (w->head.slots - 1);
     }
-    *slot = slots[i].squeezed.count == 0 ? &slots[i] : NULL;
+    *slot = slots[i].compressed.count == 0 ? &slots[i] : NULL;
     return passed < TLY_PACK_FAR;
 }
 
-static int put_entry(writing *w, const tly_packed_entry *entry, tly_squeezer *squeezer,
+static int put_entry(writing *w, const tly_packed_entry *entry, tly_compressor *compressor,
                      uint32_t dictionary)
 {
     tly_pack_slot *s;
@@ -78,8 +78,8 @@ static int put_entry(writing *w, const tly_packed_entry *entry, tly_squeezer *sq
         return 0;
     }
     if (s != NULL) {
-        const size_t count = tly_squeeze(squeezer, entry->bytes, entry->count,
-                                         (unsigned char *)w->bytes + w->at);
+        const size_t count = tly_compress(compressor, entry->bytes, entry->count,
+                                          (unsigned char *)w->bytes + w->at);
         *s = (tly_pack_slot){
             entry->hash, { (uint32_t)w->at, (uint32_t)count }, (uint32_t)entry->count, dictionary
         };
@@ -99,17 +99,17 @@ static int put_entries(writing *w, size_t from, size_t end, uint32_t number)
     }
     const tly_dictionary d = { bytes, tly_dictionary_make(w->sorted + from, end - from, bytes,
                                                           tly_dictionary_most(all)) };
-    tly_squeezer *squeezer = tly_squeezer_new(d, most);
-    if (squeezer == NULL) {
+    tly_compressor *compressor = tly_compressor_new(d, most);
+    if (compressor == NULL) {
         return 0;
     }
     w->head.dictionaries[number] = (tly_pack_part){ (uint32_t)w->at, (uint32_t)d.count };
     w->at += d.count;
     int good = 1;
     for (size_t i = from; i < end && good; i++) {
-        good = put_entry(w, w->sorted[i], squeezer, number);
+        good = put_entry(w, w->sorted[i], compressor, number);
     }
-    tly_squeezer_free(squeezer);
+    tly_compressor_free(compressor);
     return good;
 }
 
@@ -134,7 +134,7 @@ void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t
                   .head = { .magic = TLY_PACK_MAGIC, .slots = slots_for(entry_count) } };
     size_t room = w.at = sizeof w.head + (size_t)w.head.slots * sizeof(tly_pack_slot), all = 0;
     for (size_t i = 0; i < entry_count; i++) {
-        room += tly_squeezed_most(entries[i].count);
+        room += tly_compressed_most(entries[i].count);
         all += entries[i].count;
     }
     room += tly_dictionary_most(all) * TLY_PACK_DICTIONARIES;

@@ -13,6 +13,7 @@
 #ifndef TLY_STORE_H
 #define TLY_STORE_H
 
+#include "entry.h"
 #include "packs.h"
 
 #include <tally/kernel.h>
@@ -31,18 +32,6 @@ typedef struct tly_store {
     _Atomic uint64_t written; /* since the folder was last looked through */
     atomic_int noticed;       /* the log has been told that the folder is not used */
 } tly_store;
-
-/* All that a value depends on, as bytes. */
-typedef struct tly_store_key {
-    uint64_t hash;
-    size_t count;
-    unsigned char bytes[1024];
-} tly_store_key;
-
-/* For people who list the folder. */
-typedef struct tly_store_name {
-    char word[64], device[64];
-} tly_store_name;
 
 /* Where a kernel came from. */
 typedef enum tly_from {

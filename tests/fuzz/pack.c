@@ -15,7 +15,7 @@ static void look_up(tly_pack *pack, const tly_pack_slot *slot)
     size_t count = 0;
     tly_stored e;
     void *bytes = tly_pack_entry(pack, slot);
-    HOLDS(bytes == NULL || slot->squeezed.count > 0);
+    HOLDS(bytes == NULL || slot->compressed.count > 0);
     if (bytes != NULL) {
         (void)tly_entry_read(bytes, slot->count, &e);
     }

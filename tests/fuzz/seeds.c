@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seeds FOLDER writes first inputs to FOLDER/TARGET for targets whose layouts change with the
- * sources: real entries, packs, squeezed bytes, modules, launch records, plans, replies and
+ * sources: real entries, packs, compressed bytes, modules, launch records, plans, replies and
  * requests.
  */
 #include "cases.h"
 
 #include "../../codegen/plan/planner.h"
 #include "../../codegen/plan/target.h"
-#include "../../runtime/cache/entry.h"
+#include "../../runtime/cache/compress.h"
 #include "../../runtime/cache/pack.h"
-#include "../../runtime/cache/squeeze_write.h"
+#include "../../runtime/cache/store.h"
 #include "../../runtime/making/maker.h"
 #include "../../templates/build.h"
 #ifdef TALLY_VULKAN
@@ -62,17 +62,18 @@ static void put_entries(void)
     }
     for (size_t i = 0; i < ENTRIES; i++) {
         const tly_dictionary d = { entries[0].bytes, 200 };
-        unsigned char squeezed[4096];
-        tly_squeezer *squeezer = tly_squeezer_new(d, entries[i].count);
-        HOLDS(squeezer != NULL && tly_squeezed_most(entries[i].count) < sizeof squeezed - 200);
-        memcpy(squeezed, d.bytes, 200);
-        const size_t length = 200 + tly_squeeze(squeezer, entries[i].bytes, entries[i].count,
-                                                squeezed + 200);
+        unsigned char compressed[4096];
+        tly_compressor *compressor = tly_compressor_new(d, entries[i].count);
+        HOLDS(compressor != NULL &&
+              tly_compressed_most(entries[i].count) < sizeof compressed - 200);
+        memcpy(compressed, d.bytes, 200);
+        const size_t length = 200 + tly_compress(compressor, entries[i].bytes, entries[i].count,
+                                                 compressed + 200);
         const unsigned char front[] = { (unsigned char)((200 * 256 + length - 1) / length),
                                         (unsigned char)(entries[i].count >> 8),
                                         (unsigned char)entries[i].count };
-        put("squeeze", i, front, sizeof front, squeezed, length);
-        tly_squeezer_free(squeezer);
+        put("compress", i, front, sizeof front, compressed, length);
+        tly_compressor_free(compressor);
     }
     for (size_t i = 0; i < ENTRIES; i++) {
         free((void *)(uintptr_t)entries[i].bytes);

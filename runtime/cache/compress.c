@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Squeezing; see squeeze_write.h. The shortest form is looked for from the front to the back: for
- * each place the fewest bytes that lead to it, and the distance of the last copy on that way.
+ * Compresses one entry; see compress.h. The shortest form is found from front to back: each place
+ * keeps the fewest bytes that lead to it, and the distance of the last copy on that way.
  */
-#include "squeeze_write.h"
+#include "compress.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,32 +25,32 @@ typedef struct way {
     int again;                 /* a copy from as far back as the one before */
 } way;
 
-struct tly_squeezer {
-    unsigned char *bytes; /* the dictionary's, then those that are squeezed */
+struct tly_compressor {
+    unsigned char *bytes; /* the dictionary's, then those that are compressed */
     uint32_t *before;     /* the place before with that hash, and 1; 0: none */
     way *ways;
     size_t dictionary, most, end;
     uint32_t first[1 << BITS];
 };
 
-static uint32_t hash_at(const tly_squeezer *s, size_t at)
+static uint32_t hash_at(const tly_compressor *s, size_t at)
 {
     uint32_t four;
     memcpy(&four, s->bytes + at, sizeof four);
     return four * UINT32_C(2654435761) >> (32 - BITS);
 }
 
-static void remember(tly_squeezer *s, size_t at)
+static void remember(tly_compressor *s, size_t at)
 {
     const uint32_t hash = hash_at(s, at);
     s->before[at] = s->first[hash];
     s->first[hash] = (uint32_t)at + 1;
 }
 
-tly_squeezer *tly_squeezer_new(tly_dictionary dictionary, size_t most)
+tly_compressor *tly_compressor_new(tly_dictionary dictionary, size_t most)
 {
     const size_t all = dictionary.count + most;
-    tly_squeezer *s = calloc(1, sizeof *s);
+    tly_compressor *s = calloc(1, sizeof *s);
     if (s == NULL) {
         return NULL;
     }
@@ -60,19 +60,19 @@ tly_squeezer *tly_squeezer_new(tly_dictionary dictionary, size_t most)
     s->before = malloc((all + 1) * sizeof *s->before);
     s->ways = malloc((most + 1) * sizeof *s->ways);
     if (s->bytes == NULL || s->before == NULL || s->ways == NULL) {
-        tly_squeezer_free(s);
+        tly_compressor_free(s);
         return NULL;
     }
     if (dictionary.count > 0) {
         memcpy(s->bytes, dictionary.bytes, dictionary.count);
     }
-    for (size_t at = 0; at + TLY_SQUEEZE_LEAST <= dictionary.count; at++) {
+    for (size_t at = 0; at + TLY_COMPRESS_LEAST <= dictionary.count; at++) {
         remember(s, at);
     }
     return s;
 }
 
-void tly_squeezer_free(tly_squeezer *s)
+void tly_compressor_free(tly_compressor *s)
 {
     if (s != NULL) {
         free(s->bytes);
@@ -91,7 +91,7 @@ static uint32_t more(size_t value, unsigned full)
 }
 
 /* Those from there on that are the ones from here on, up to the end of the part they lie in. */
-static size_t common(const tly_squeezer *s, size_t there, size_t here)
+static size_t common(const tly_compressor *s, size_t there, size_t here)
 {
     const size_t end = there < s->dictionary ? s->dictionary : s->end;
     size_t count = 0;
@@ -110,26 +110,26 @@ static void lead(way *to, const way *step)
 }
 
 /* Returns how long it is at most. */
-static size_t lead_again(const tly_squeezer *s, uint32_t i)
+static size_t lead_again(const tly_compressor *s, uint32_t i)
 {
     const way *w = &s->ways[i];
     const size_t here = s->dictionary + i;
     const size_t most = w->back > 0 && w->back <= here ? common(s, here - w->back, here) : 0;
     way step = { .from = i, .back = w->back, .again = 1 };
     for (size_t n = most > ENOUGH ? most : 1; n <= most; n++) {
-        step.cost = w->cost + 1 + more(n - TLY_SQUEEZE_LEAST_AGAIN, TLY_SQUEEZE_COPIED);
+        step.cost = w->cost + 1 + more(n - TLY_COMPRESS_LEAST_AGAIN, TLY_COMPRESS_COPIED);
         lead(&s->ways[i + n], &step);
     }
     return most;
 }
 
 /* Of several places the nearest for each length. Returns the longest. */
-static size_t lead_copies(const tly_squeezer *s, uint32_t i)
+static size_t lead_copies(const tly_compressor *s, uint32_t i)
 {
     const way *w = &s->ways[i];
     const size_t here = s->dictionary + i;
-    size_t known = TLY_SQUEEZE_LEAST - 1;
-    if (here + TLY_SQUEEZE_LEAST > s->end) {
+    size_t known = TLY_COMPRESS_LEAST - 1;
+    if (here + TLY_COMPRESS_LEAST > s->end) {
         return 0;
     }
     uint32_t there = s->first[hash_at(s, here)];
@@ -138,7 +138,7 @@ static size_t lead_copies(const tly_squeezer *s, uint32_t i)
         way step = { .from = i, .back = (uint32_t)(here + 1 - there) };
         const uint32_t far = step.back < 1 << 15 ? 2 : 3;
         for (size_t n = most > ENOUGH && most > known ? most : known + 1; n <= most; n++) {
-            step.cost = w->cost + 1 + far + more(n - TLY_SQUEEZE_LEAST, TLY_SQUEEZE_COPIED);
+            step.cost = w->cost + 1 + far + more(n - TLY_COMPRESS_LEAST, TLY_COMPRESS_COPIED);
             lead(&s->ways[i + n], &step);
         }
         known = most > known ? most : known;
@@ -146,16 +146,16 @@ static size_t lead_copies(const tly_squeezer *s, uint32_t i)
     return known;
 }
 
-static void lead_literal(const tly_squeezer *s, uint32_t i)
+static void lead_literal(const tly_compressor *s, uint32_t i)
 {
     const way *w = &s->ways[i];
     way step = { .from = i, .back = w->back, .literals = w->literals + 1 };
-    step.cost = w->cost + 1 + more(step.literals, TLY_SQUEEZE_LITERALS) -
-                more(w->literals, TLY_SQUEEZE_LITERALS);
+    step.cost = w->cost + 1 + more(step.literals, TLY_COMPRESS_LITERALS) -
+                more(w->literals, TLY_COMPRESS_LITERALS);
     lead(&s->ways[i + 1], &step);
 }
 
-static void find_ways(tly_squeezer *s, uint32_t count)
+static void find_ways(tly_compressor *s, uint32_t count)
 {
     for (uint32_t i = 0; i <= count; i++) {
         s->ways[i].cost = i == 0 ? 0 : UINT32_MAX;
@@ -168,12 +168,12 @@ static void find_ways(tly_squeezer *s, uint32_t count)
             const size_t longest = again >= PLENTY ? again : lead_copies(s, i);
             skip = longest > ENOUGH ? i + (uint32_t)longest : skip;
         }
-        if (s->dictionary + i + TLY_SQUEEZE_LEAST <= s->end) {
+        if (s->dictionary + i + TLY_COMPRESS_LEAST <= s->end) {
             remember(s, s->dictionary + i);
         }
     }
     for (uint32_t i = count; i-- > 0;) { /* the dictionary alone is remembered */
-        if (s->dictionary + i + TLY_SQUEEZE_LEAST <= s->end) {
+        if (s->dictionary + i + TLY_COMPRESS_LEAST <= s->end) {
             s->first[hash_at(s, s->dictionary + i)] = s->before[s->dictionary + i];
         }
     }
@@ -220,20 +220,20 @@ static unsigned char *put(unsigned char *to, const unsigned char *from, size_t l
     const int again = copy != NULL && copy->again;
     const size_t above = copy == NULL
                              ? 0
-                             : copied - (again ? TLY_SQUEEZE_LEAST_AGAIN : TLY_SQUEEZE_LEAST);
-    *to++ = (unsigned char)((again ? TLY_SQUEEZE_AGAIN : 0) |
-                            field(literals, TLY_SQUEEZE_LITERALS) << 4 |
-                            field(above, TLY_SQUEEZE_COPIED));
-    to = put_more(to, literals, TLY_SQUEEZE_LITERALS);
+                             : copied - (again ? TLY_COMPRESS_LEAST_AGAIN : TLY_COMPRESS_LEAST);
+    *to++ = (unsigned char)((again ? TLY_COMPRESS_AGAIN : 0) |
+                            field(literals, TLY_COMPRESS_LITERALS) << 4 |
+                            field(above, TLY_COMPRESS_COPIED));
+    to = put_more(to, literals, TLY_COMPRESS_LITERALS);
     memcpy(to, from, literals);
     to += literals;
     if (copy != NULL && !again) {
         to = put_distance(to, copy->back);
     }
-    return put_more(to, above, TLY_SQUEEZE_COPIED);
+    return put_more(to, above, TLY_COMPRESS_COPIED);
 }
 
-size_t tly_squeeze(tly_squeezer *s, const void *from, size_t count, unsigned char *to)
+size_t tly_compress(tly_compressor *s, const void *from, size_t count, unsigned char *to)
 {
     unsigned char *begin = to;
     const unsigned char *bytes = from;

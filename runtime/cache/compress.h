@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How bytes are squeezed and dictionaries found (squeeze.h has the way back). The command has this
- * too, the library does not. */
-#ifndef TLY_SQUEEZE_WRITE_H
-#define TLY_SQUEEZE_WRITE_H
+/* Compresses the entries of packs and makes their dictionaries; decompress.h has the format and the
+ * way back. Only the command is built with this, not the library. */
+#ifndef TLY_COMPRESS_H
+#define TLY_COMPRESS_H
 
+#include "decompress.h"
 #include "pack.h"
-#include "squeeze.h"
 
-typedef struct tly_squeezer tly_squeezer;
+typedef struct tly_compressor tly_compressor;
 
 /* For pieces of `most` bytes at most. NULL without memory. The dictionary is copied. */
-tly_squeezer *tly_squeezer_new(tly_dictionary dictionary, size_t most);
-void tly_squeezer_free(tly_squeezer *s);
+tly_compressor *tly_compressor_new(tly_dictionary dictionary, size_t most);
+void tly_compressor_free(tly_compressor *s);
 
 /* What `count` bytes take at most. */
-static inline size_t tly_squeezed_most(size_t count)
+static inline size_t tly_compressed_most(size_t count)
 {
     return count + count / 255 + 16;
 }
 
 /* Writes to `to`; returns how many bytes. They depend on nothing but the dictionary and these. */
-size_t tly_squeeze(tly_squeezer *s, const void *from, size_t count, unsigned char *to);
+size_t tly_compress(tly_compressor *s, const void *from, size_t count, unsigned char *to);
 
 /* Bytes of a dictionary for so many bytes of entries. */
 static inline size_t tly_dictionary_most(size_t all)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to a kernel's code past memory; see obtain.h. */
-#include "obtain.h"
+/* The ways to a kernel's code past memory; see lookup.h. */
+#include "lookup.h"
 
 #include "../host/error.h"
 
@@ -54,7 +54,7 @@ static tally_status refuse(const tly_object *object, tally_error *error)
                     name.word, name.device);
 }
 
-tally_status tly_obtain(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
+tally_status tly_lookup(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
                         tally_error *error)
 {
     const tly_key *k = &object->key;
@@ -75,7 +75,7 @@ tally_status tly_obtain(const tly_cache *cache, tly_object *object, int full, tl
     return make_new(store, object, &key, soon, origin, error);
 }
 
-tally_status tly_obtainable(const tly_cache *cache, const tly_key *k, tally_error *error)
+tally_status tly_lookup_supports(const tly_cache *cache, const tly_key *k, tally_error *error)
 {
     tly_piece there = { .bytes = NULL };
     tly_store_key key;
@@ -116,8 +116,7 @@ static int store_as_own(tly_store *store, const tly_object *object, const tly_pi
     return is_stored(store, &key, made);
 }
 
-tally_status tly_obtain_and_keep(const tly_cache *cache, const tly_object *object,
-                                 tally_error *error)
+tally_status tly_make_and_keep(const tly_cache *cache, const tly_object *object, tally_error *error)
 {
     tly_piece made = { .bytes = NULL };
     tally_status status = object->key.backend->make(object, &made, error);

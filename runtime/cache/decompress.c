@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Squeezed bytes and what they were; see squeeze.h. */
-#include "squeeze.h"
+/* Decompresses the entries of packs; see decompress.h. Damaged bytes are refused, or give wrong
+ * bytes, but nothing is read or written out of bounds. */
+#include "decompress.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -80,8 +81,8 @@ static int copy(tly_dictionary dictionary, size_t back, unsigned char *to, size_
     return 1;
 }
 
-int tly_expand(tly_dictionary dictionary, const unsigned char *from, size_t bytes,
-               unsigned char *to, size_t count)
+int tly_decompress(tly_dictionary dictionary, const unsigned char *from, size_t bytes,
+                   unsigned char *to, size_t count)
 {
     source s = { from, from + bytes };
     size_t done = 0, back = 0;
@@ -90,8 +91,9 @@ int tly_expand(tly_dictionary dictionary, const unsigned char *from, size_t byte
             return 0;
         }
         const unsigned token = *s.at++;
-        const int again = (token & TLY_SQUEEZE_AGAIN) != 0;
-        const size_t literals = length(&s, token >> 4 & TLY_SQUEEZE_LITERALS, TLY_SQUEEZE_LITERALS);
+        const int again = (token & TLY_COMPRESS_AGAIN) != 0;
+        const size_t literals = length(&s, token >> 4 & TLY_COMPRESS_LITERALS,
+                                       TLY_COMPRESS_LITERALS);
         if (literals > left(&s) || literals > count - done) {
             return 0;
         }
@@ -102,8 +104,8 @@ int tly_expand(tly_dictionary dictionary, const unsigned char *from, size_t byte
             break; /* the last token copies nothing */
         }
         back = again ? back : distance(&s);
-        const size_t copied = length(&s, token & TLY_SQUEEZE_COPIED, TLY_SQUEEZE_COPIED) +
-                              (again ? TLY_SQUEEZE_LEAST_AGAIN : TLY_SQUEEZE_LEAST);
+        const size_t copied = length(&s, token & TLY_COMPRESS_COPIED, TLY_COMPRESS_COPIED) +
+                              (again ? TLY_COMPRESS_LEAST_AGAIN : TLY_COMPRESS_LEAST);
         if (copied > count - done || !copy(dictionary, back, to, done, copied, count - done)) {
             return 0;
         }
