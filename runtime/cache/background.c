@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Full code behind the program's back; see background.h. */
+/* Makes full code in the background; see background.h. */
 #include "background.h"
 
 #include "../host/thread.h"
 
 #include <fenv.h>
-
-/* The first of the queue, with its reference; NULL if there is none. The lock is held. */
-static tly_object *take(tly_background *b)
-{
-    tly_object *object = b->first;
-    if (object != NULL) {
-        b->first = object->behind;
-        b->last = b->first != NULL ? b->last : &b->first;
-    }
-    return object;
-}
 
 static void tell(const tly_background *b, const tly_object *object, tally_status status,
                  const tally_error *why)
@@ -23,10 +12,10 @@ static void tell(const tly_background *b, const tly_object *object, tally_status
     tly_store_name name = { { 0 }, { 0 } };
     object->key.backend->name(object, &name);
     if (status == TALLY_OK) {
-        tly_log_say(&b->cache->store->log, TALLY_LOG_REASON, "%s for %s goes on in full", name.word,
-                    name.device);
+        tly_log_say(&b->cache->rules.store->log, TALLY_LOG_REASON, "%s for %s goes on in full",
+                    name.word, name.device);
     } else {
-        tly_log_say(&b->cache->store->log, TALLY_LOG_WARNING,
+        tly_log_say(&b->cache->rules.store->log, TALLY_LOG_WARNING,
                     "%s for %s goes on with quick code: %s", name.word, name.device, why->message);
     }
 }
@@ -39,7 +28,7 @@ static void make_next(tly_background *b)
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tly_fork_work_begin();
     pthread_mutex_lock(&b->cache->lock);
-    tly_object *object = b->stop ? NULL : take(b);
+    tly_object *object = b->stop ? NULL : tly_cache_next(b->cache);
     if (object != NULL) {
         status = tly_cache_finish(b->cache, object, &origin, &error);
     }
@@ -59,7 +48,7 @@ static void *work(void *argument)
     for (int stop = 0; !stop;) {
         /* A fork may come here: nothing but the lock is held, which a child begins anew. */
         pthread_mutex_lock(&b->cache->lock);
-        while (!b->stop && b->first == NULL) {
+        while (!b->stop && b->cache->first == NULL) {
             pthread_cond_wait(&b->work, &b->cache->lock);
         }
         stop = b->stop;
@@ -71,32 +60,15 @@ static void *work(void *argument)
     return NULL;
 }
 
-int tly_background_add(tly_background *b, tly_object *object)
+static int wake(void *self)
 {
+    tly_background *b = self;
     b->started = b->started || tly_thread_start(&b->thread, 0, work, b) == 0;
-    if (!b->started) {
-        return 0;
-    }
-    tly_object_hold(object);
-    object->behind = NULL;
-    *b->last = object;
-    b->last = &object->behind;
     pthread_cond_signal(&b->work);
-    return 1;
+    return b->started;
 }
 
-void tly_background_remove(tly_background *b, tly_object *object)
-{
-    tly_object **link = &b->first;
-    while (*link != object) {
-        link = &(*link)->behind;
-    }
-    *link = object->behind;
-    b->last = b->last == &object->behind ? link : b->last;
-    tly_object_drop(object); /* not the last reference: who calls this has one */
-}
-
-/* The thread is the parent's. What is queued waits for the next to be added. */
+/* A child has no such thread: what is queued waits until the next object wakes one. */
 static void in_child(void *self)
 {
     tly_background *b = self;
@@ -111,11 +83,11 @@ void tly_background_init(tly_background *b, tly_cache *cache)
     b->cache = cache;
     pthread_cond_init(&b->work, NULL);
     b->started = b->stop = 0;
-    b->first = NULL;
-    b->last = &b->first;
     b->hook = (tly_fork_hook){ .child = in_child, .self = b };
     tly_fork_watch(&b->hook);
-    cache->background = b;
+    cache->wake = wake;
+    cache->wake_user = b;
+    cache->rules.quick = 1;
 }
 
 void tly_background_end(tly_background *b)
@@ -128,7 +100,7 @@ void tly_background_end(tly_background *b)
     if (b->started) {
         pthread_join(b->thread, NULL);
     }
-    for (tly_object *object; (object = take(b)) != NULL;) {
+    for (tly_object *object; (object = tly_cache_next(b->cache)) != NULL;) {
         tly_object_drop(object);
     }
     pthread_cond_destroy(&b->work);

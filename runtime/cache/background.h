@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Full code behind the program's back (TALLY_COMPILE_BACKGROUND): one thread, which begins when
- * first needed and makes the full code of what runs on quick code, one object after the other. The
- * queue, as the objects' states, is guarded by the cache's lock; cache.c makes, this says when.
+ * Makes full code while the program runs quick code (TALLY_COMPILE_BACKGROUND). One thread takes
+ * objects from the cache's queue, one after the other; it starts when the first is queued. The
+ * cache's lock guards all that changes here. A child process starts a thread of its own.
  */
 #ifndef TLY_BACKGROUND_H
 #define TLY_BACKGROUND_H
@@ -10,24 +10,19 @@
 #include "../host/fork.h"
 #include "cache.h"
 
-struct tly_background {
+typedef struct tly_background {
     tly_cache *cache;
-    pthread_cond_t work; /* something is queued, or stop */
+    pthread_cond_t work; /* an object is queued, or stop */
     pthread_t thread;
-    int started, stop; /* guarded by the cache's lock, as is the queue */
-    tly_object *first, **last;
+    int started, stop;
     tly_fork_hook hook;
-};
+} tly_background;
 
-/* Has the cache give quick code where there is no other. The background must stay in place. */
+/* From here on the cache gives quick code where it has no other. The background must stay in place.
+ * The cache has a store. */
 void tly_background_init(tly_background *background, tly_cache *cache);
 
-/* Waits for what is being made, and gives up the rest. */
+/* Waits for the code that is being made, and empties the queue. The cache needs no more code. */
 void tly_background_end(tly_background *background);
-
-/* Both with the cache's lock held. Adding takes a reference and fails, with 0, if there can be no
- * thread; removing what is queued gives it back. */
-int tly_background_add(tly_background *background, tly_object *object);
-void tly_background_remove(tly_background *background, tly_object *object);
 
 #endif

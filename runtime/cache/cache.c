@@ -3,16 +3,13 @@
 #include "cache.h"
 
 #include "../host/error.h"
-#include "../host/hash.h"
-#include "background.h"
-#include "lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From QUICK on there is code to run, from READY on the full one. */
+/* States of an object. From QUICK on there is code to run, from READY on the full one. */
 enum {
-    MAKING,
+    MAKING, /* as new objects are */
     FAILED,
     QUICK,     /* the full one could not be made; the next who asks has it tried again */
     QUEUED,    /* ... is to be made */
@@ -26,27 +23,6 @@ static int is_quick(const tly_object *object)
 }
 
 #define FIRST_BUCKETS 64u /* a power of two, as always */
-
-static uint64_t hash_key(const tly_key *key)
-{
-    uint64_t hash = tly_hash((uint64_t)(uintptr_t)key->owner, key->facts,
-                             key->backend->facts_bytes);
-    return tly_hash(hash ^ (uint64_t)(uintptr_t)key->backend, key->plan, strlen(key->plan));
-}
-
-static void destroy(tly_object *object)
-{
-    object->key.backend->unload(object);
-    free(object->failure);
-    free(object);
-}
-
-void tly_object_drop(tly_object *object)
-{
-    if (atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1) {
-        destroy(object);
-    }
-}
 
 static void age_unlink(tly_cache *cache, tly_object *object)
 {
@@ -76,17 +52,10 @@ static tly_object **bucket(const tly_cache *cache, uint64_t hash)
     return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-static int same_key(const tly_key *a, const tly_key *b)
-{
-    return a->backend == b->backend && a->owner == b->owner &&
-           memcmp(a->facts, b->facts, a->backend->facts_bytes) == 0 &&
-           strcmp(a->plan, b->plan) == 0;
-}
-
 static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key)
 {
     tly_object *object = *bucket(cache, hash);
-    while (object != NULL && (object->hash != hash || !same_key(&object->key, key))) {
+    while (object != NULL && (object->hash != hash || !tly_key_equal(&object->key, key))) {
         object = object->chain;
     }
     return object;
@@ -122,6 +91,7 @@ static void insert(tly_cache *cache, tly_object *object)
     object->chain = *head;
     *head = object;
     age_link(cache, object);
+    tly_object_hold(object);
     cache->cached++;
 }
 
@@ -167,34 +137,6 @@ void tly_cache_trim(tly_cache *cache)
     pthread_mutex_unlock(&cache->lock);
 }
 
-/* The object has a copy of its key behind itself. */
-static size_t bytes_of(const tly_key *key)
-{
-    return key->backend->object_bytes + key->backend->facts_bytes + strlen(key->plan) + 1;
-}
-
-static tly_object *blank(uint64_t hash, const tly_key *key)
-{
-    tly_object *object = calloc(1, bytes_of(key));
-    tally_error *failure = malloc(sizeof *failure);
-    if (object == NULL || failure == NULL) {
-        free(object);
-        free(failure);
-        return NULL;
-    }
-    *failure = (tally_error)TALLY_ERROR_INIT;
-    char *facts = (char *)object + key->backend->object_bytes;
-    char *plan = facts + key->backend->facts_bytes;
-    memcpy(facts, key->facts, key->backend->facts_bytes);
-    memcpy(plan, key->plan, strlen(key->plan) + 1);
-    object->key = (tly_key){ key->backend, key->owner, facts, plan };
-    object->failure = failure;
-    object->hash = hash;
-    object->state = MAKING;
-    atomic_init(&object->refs, 2); /* the table's and the maker's */
-    return object;
-}
-
 /* --- from a key to code -------------------------------------------------------------------- */
 
 /* The lock is held, as for all that follow. */
@@ -205,12 +147,43 @@ static void count(tly_cache *cache, const tly_origin *origin)
     cache->quick += origin->from == TLY_FROM_QUICK;
 }
 
+/* The queue holds a reference to each of its objects. */
+static void enqueue(tly_cache *cache, tly_object *object)
+{
+    tly_object_hold(object);
+    object->state = QUEUED;
+    object->behind = NULL;
+    *cache->last = object;
+    cache->last = &object->behind;
+}
+
+static void dequeue(tly_cache *cache, tly_object *object)
+{
+    tly_object **link = &cache->first;
+    while (*link != object) {
+        link = &(*link)->behind;
+    }
+    *link = object->behind;
+    cache->last = cache->last == &object->behind ? link : cache->last;
+    tly_object_drop(object); /* not the last reference: the caller has one */
+}
+
+tly_object *tly_cache_next(tly_cache *cache)
+{
+    tly_object *object = cache->first;
+    if (object != NULL) {
+        cache->first = object->behind;
+        cache->last = cache->first != NULL ? cache->last : &cache->first;
+    }
+    return object;
+}
+
 tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
                               tally_error *error)
 {
     object->state = FINISHING;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = tly_lookup(cache, object, 1, origin, error);
+    tally_status status = tly_lookup(&cache->rules, object, 1, origin, error);
     pthread_mutex_lock(&cache->lock);
     object->state = status == TALLY_OK ? READY : QUICK;
     if (status == TALLY_OK) {
@@ -225,8 +198,9 @@ tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *
  * on. */
 static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
 {
-    object->state = QUEUED;
-    if (!tly_background_add(cache->background, object)) {
+    if (cache->wake(cache->wake_user)) {
+        enqueue(cache, object);
+    } else {
         (void)tly_cache_finish(cache, object, origin, NULL);
     }
 }
@@ -235,7 +209,7 @@ static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
 static void make_ready(tly_cache *cache, tly_object *object, int full, tly_origin *origin)
 {
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = tly_lookup(cache, object, full, origin, object->failure);
+    tally_status status = tly_lookup(&cache->rules, object, full, origin, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
         object->state = origin->from == TLY_FROM_QUICK ? QUICK : READY;
@@ -261,7 +235,7 @@ static tally_status follow_up(tly_cache *cache, tly_object *object, int full, tl
     }
     if (full && is_quick(object)) {
         if (object->state == QUEUED) {
-            tly_background_remove(cache->background, object);
+            dequeue(cache, object);
         }
         return tly_cache_finish(cache, object, origin, error);
     }
@@ -275,7 +249,7 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
                         tly_origin *origin, tally_error *error)
 {
     tly_origin whence = { .from = TLY_FROM_MEMORY };
-    uint64_t hash = hash_key(key);
+    uint64_t hash = tly_key_hash(key);
     pthread_mutex_lock(&cache->lock);
     tly_object *object = find(cache, hash, key);
     if (object != NULL) {
@@ -288,7 +262,7 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
             tly_cache_touch(cache, object);
         }
     } else {
-        object = blank(hash, key);
+        object = tly_object_new(hash, key);
         if (object != NULL) {
             insert(cache, object);
             make_ready(cache, object, full, &whence);
@@ -302,7 +276,7 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
         *origin = whence;
     }
     if (object == NULL) {
-        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+        return tly_out_of_memory(error, "a cache entry", tly_object_bytes(key));
     }
     status = usable ? status : tly_error_pass(error, object->failure);
     if (status != TALLY_OK) {
@@ -327,22 +301,22 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
 
 tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error)
 {
-    uint64_t hash = hash_key(key);
+    uint64_t hash = tly_key_hash(key);
     pthread_mutex_lock(&cache->lock);
     const tly_object *object = find(cache, hash, key);
     const int known = object != NULL && object->state >= QUICK;
     pthread_mutex_unlock(&cache->lock);
-    return known ? TALLY_OK : tly_lookup_supports(cache, key, error);
+    return known ? TALLY_OK : tly_lookup_supports(&cache->rules, key, error);
 }
 
 tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
 {
-    tly_object *object = blank(0, key);
+    tly_object *object = tly_object_new(0, key);
     if (object == NULL) {
-        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+        return tly_out_of_memory(error, "a cache entry", tly_object_bytes(key));
     }
-    tally_status status = tly_make_and_keep(cache, object, error);
-    destroy(object);
+    tally_status status = tly_make_and_keep(&cache->rules, object, error);
+    tly_object_drop(object);
     return status;
 }
 
@@ -355,6 +329,7 @@ tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)
         return tly_out_of_memory(error, "the kernel cache", FIRST_BUCKETS * sizeof *buckets);
     }
     *cache = (tly_cache){ .buckets = buckets, .bucket_count = FIRST_BUCKETS, .bound = bound };
+    cache->last = &cache->first;
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->made, NULL);
     return TALLY_OK;

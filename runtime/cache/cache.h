@@ -1,76 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cache of kernels' code: from a key to what can be run, for CPUs and Vulkan devices
- * alike. Thread-safe; one making for one key however many threads ask at once; bounded, the least
- * recently used code that nobody refers to going first. What it does not have comes from the disk
- * cache (store.h) or from the generator; how, says the backend. A failed making fails for all who
- * waited for it, and is tried again by the next who asks.
+ * The memory cache of kernels' code: from a key to an object that can be run, for CPUs and Vulkan
+ * devices alike. Thread-safe. However many threads ask for a key at once, its code is made once. If
+ * making fails, it fails for all threads that waited, and the next request tries again. The cache
+ * is bounded: the least recently used objects without other references go first. Code that is not
+ * in memory is looked up on disk or made by the generator (lookup.h).
  */
 #ifndef TLY_CACHE_H
 #define TLY_CACHE_H
 
-#include "store.h"
-
-#include <tally/status.h>
+#include "lookup.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-
-typedef struct tly_object tly_object;
-typedef struct tly_background tly_background;
-
-/* A kernel as the generator made it, in one piece that can be stored: a launch record, then native
- * code without relocations, or SPIR-V modules. */
-typedef struct tly_piece {
-    void *bytes; /* from malloc */
-    size_t count;
-    int lasting; /* whether it may be stored: the generator is of this library's build */
-    int quick;   /* made for the time until the full one is */
-    int stored;  /* it comes from a folder, a pack or the host: judged for what it says, too */
-} tly_piece;
-
-/* What code depends on. Compared and hashed as bytes, so without padding. */
-typedef struct tly_backend tly_backend;
-typedef struct tly_key {
-    const tly_backend *backend;
-    void *owner;       /* the context, or the device whose objects these are; never stored */
-    const void *facts; /* the backend's facts_bytes */
-    const char *plan;  /* text of overrides */
-} tly_key;
-
-/* What is different from one kind of target to the other. */
-struct tly_backend {
-    const char *kind; /* in stored keys: for equal facts and plans another kind makes other code */
-    size_t object_bytes; /* of the struct that begins with a tly_object */
-    size_t facts_bytes;
-    /* Has the generator make what the object's key says. */
-    tally_status (*make)(const tly_object *object, tly_piece *made, tally_error *error);
-    /* The same soon rather than well, where the generator can: the piece says what it is. NULL:
-     * there is no such way. */
-    tally_status (*make_quick)(const tly_object *object, tly_piece *made, tally_error *error);
-    /* Whether `make` would have something to make: plans, and opens what making needs. */
-    tally_status (*check)(const tly_key *key, tally_error *error);
-    /* Makes it ready to run; after a quick piece called again for the full one, while the object is
-     * in use. TALLY_INTERNAL for bytes that cannot be such a kernel's. */
-    tally_status (*load)(tly_object *object, const tly_piece *made, tally_error *error);
-    /* Frees what `load` made. May be called again then, and for what was never loaded. */
-    void (*unload)(tly_object *object);
-    /* For people: the word without sizes and the device. */
-    void (*name)(const tly_object *object, tly_store_name *name);
-};
-
-/* The beginning of a backend's object, which is shared by all kernels of its key. */
-struct tly_object {
-    tly_key key;
-    /* The cache's own: */
-    atomic_uint refs; /* the table's one, and one for each holder */
-    int state;
-    tally_error *failure;
-    uint64_t hash;
-    tly_object *chain;         /* in its bucket */
-    tly_object *behind;        /* in the background's queue */
-    tly_object *newer, *older; /* by last use */
-};
 
 typedef struct tly_cache {
     pthread_mutex_t lock;
@@ -79,10 +20,13 @@ typedef struct tly_cache {
     size_t bucket_count, bound;
     tly_object *newest, *oldest;
     uint64_t compiled, loaded, hits, cached, evicted, quick;
-    tally_compile_mode compile;
-    tly_background *background; /* with TALLY_COMPILE_BACKGROUND alone */
-    atomic_int above;           /* see tly_cache_above */
-    tly_store *store;           /* NULL: nothing is kept on disk */
+    tly_lookup_rules rules;    /* where code comes from that the table lacks */
+    tly_object *first, **last; /* the queue: quick code whose full code is to be made */
+    atomic_int above;          /* see tly_cache_above */
+    /* Called with the lock held before an object is queued: wakes whoever calls tly_cache_finish.
+     * Returns 0 if that cannot be, and the full code is made at once. NULL without rules.quick. */
+    int (*wake)(void *user);
+    void *wake_user;
     /* Called with the lock held before anything is evicted: drops references that are kept for
      * speed only, and calls tly_cache_touch for those in use. NULL: there are none. */
     void (*release)(void *user);
@@ -108,8 +52,12 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
  * of the backend finds nothing wrong. Not for backends without one. */
 tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error);
 
-/* For background.c, the lock held but not while it is made: makes the full code of an object
- * that is QUEUED and in the queue no more. The caller holds a reference. */
+/* With the lock held: the first of the queue, which leaves it, and whose reference goes to the
+ * caller; NULL if the queue is empty. The caller passes it to tly_cache_finish or drops it. */
+tly_object *tly_cache_next(tly_cache *cache);
+
+/* Makes the full code of an object that was in the queue, and that the caller holds a reference to.
+ * The lock is held before and after, but not while the code is made. */
 tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
                               tally_error *error);
 
@@ -131,13 +79,5 @@ void tly_cache_trim(tly_cache *cache);
 
 /* Forgets and unloads all that an owner has, which ends now, held or not. */
 void tly_cache_forget(tly_cache *cache, const void *owner);
-
-static inline void tly_object_hold(tly_object *object)
-{
-    atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
-}
-
-/* Drops one reference. Takes no lock, so that a kernel can be destroyed anywhere. */
-void tly_object_drop(tly_object *object);
 
 #endif

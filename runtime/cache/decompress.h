@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The format of a pack's compressed entries, and how they are decompressed. Each entry is compressed
- * alone, with a dictionary of what entries like it have in common, so that one can be read without
- * the others. As in LZ4, literals alternate with copies of earlier bytes, from the entry itself or
- * the dictionary. Two things are added: a copy from as far back as the one before needs no distance,
- * because kernels differ in single bytes; and the dictionary may be large. docs/cache.md has the
- * layout.
+ * The format of a pack's compressed entries, and how they are decompressed. Each entry is
+ * compressed alone, with a dictionary of what entries like it have in common, so that one can be
+ * read without the others. As in LZ4, literals alternate with copies of earlier bytes, from the
+ * entry itself or the dictionary. Two things are added: a copy from as far back as the one before
+ * needs no distance, because kernels differ in single bytes; and the dictionary may be large.
+ * docs/cache.md has the layout.
  */
 #ifndef TLY_DECOMPRESS_H
 #define TLY_DECOMPRESS_H

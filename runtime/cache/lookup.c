@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to a kernel's code past memory; see lookup.h. */
+/* Stored code first, then new code; see lookup.h. */
 #include "lookup.h"
 
 #include "../host/error.h"
@@ -54,11 +54,11 @@ static tally_status refuse(const tly_object *object, tally_error *error)
                     name.word, name.device);
 }
 
-tally_status tly_lookup(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
-                        tally_error *error)
+tally_status tly_lookup(const tly_lookup_rules *rules, tly_object *object, int full,
+                        tly_origin *origin, tally_error *error)
 {
     const tly_key *k = &object->key;
-    tly_store *store = cache->store;
+    tly_store *store = rules->store;
     tly_store_key key;
     tally_status status = TALLY_OK;
     if (store != NULL &&
@@ -68,24 +68,25 @@ tally_status tly_lookup(const tly_cache *cache, tly_object *object, int full, tl
     if (store != NULL && load_stored(store, object, &key, &status, origin, error)) {
         return status;
     }
-    if (cache->compile == TALLY_COMPILE_NEVER) {
+    if (rules->compile == TALLY_COMPILE_NEVER) {
         return refuse(object, error);
     }
-    int soon = !full && cache->background != NULL && k->backend->make_quick != NULL;
+    int soon = !full && rules->quick && k->backend->make_quick != NULL;
     return make_new(store, object, &key, soon, origin, error);
 }
 
-tally_status tly_lookup_supports(const tly_cache *cache, const tly_key *k, tally_error *error)
+tally_status tly_lookup_supports(const tly_lookup_rules *rules, const tly_key *k,
+                                 tally_error *error)
 {
     tly_piece there = { .bytes = NULL };
     tly_store_key key;
-    if (cache->store != NULL &&
+    if (rules->store != NULL &&
         tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, k->plan) &&
-        tly_store_load(cache->store, &key, &there.bytes, &there.count, NULL)) {
+        tly_store_load(rules->store, &key, &there.bytes, &there.count, NULL)) {
         free(there.bytes);
         return TALLY_OK;
     }
-    return cache->compile == TALLY_COMPILE_NEVER ? TALLY_NO_GENERATOR : k->backend->check(k, error);
+    return rules->compile == TALLY_COMPILE_NEVER ? TALLY_NO_GENERATOR : k->backend->check(k, error);
 }
 
 /* --- kept by hand --------------------------------------------------------------------------- */
@@ -116,11 +117,12 @@ static int store_as_own(tly_store *store, const tly_object *object, const tly_pi
     return is_stored(store, &key, made);
 }
 
-tally_status tly_make_and_keep(const tly_cache *cache, const tly_object *object, tally_error *error)
+tally_status tly_make_and_keep(const tly_lookup_rules *rules, const tly_object *object,
+                               tally_error *error)
 {
     tly_piece made = { .bytes = NULL };
     tally_status status = object->key.backend->make(object, &made, error);
-    if (status == TALLY_OK && !store_as_own(cache->store, object, &made)) {
+    if (status == TALLY_OK && !store_as_own(rules->store, object, &made)) {
         status = tly_fail(error, TALLY_IO, "file", "there is no disk cache that takes the kernel");
         tly_error_hint(error, "tally cache path says which folder it would be");
     }

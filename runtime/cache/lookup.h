@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a kernel's code comes from when memory does not have it: the disk cache and packs, then the
- * generator, as the cache's mode allows; what is made in full is stored. The cache's lock is not
- * held meanwhile.
+ * Finds a kernel's code that is not in memory: in the disk cache and in packs, else by the
+ * generator, as the compile mode allows. Full code that was made is stored. Called without the
+ * cache's lock; thread-safe.
  */
 #ifndef TLY_LOOKUP_H
 #define TLY_LOOKUP_H
 
-#include "cache.h"
+#include "object.h"
+#include "store.h"
 
-/* Loads what the object's key says, and tells in *origin where it was. `full`: not with quick code,
- * which otherwise comes first where the full code can follow in the background. */
-tally_status tly_lookup(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
-                        tally_error *error);
+#include <tally/kernel.h>
 
-/* See tly_cache_supports; memory has it not. */
-tally_status tly_lookup_supports(const tly_cache *cache, const tly_key *key, tally_error *error);
+/* Where code may come from. */
+typedef struct tly_lookup_rules {
+    tally_compile_mode compile;
+    int quick;        /* quick code may come first: its full code can follow later */
+    tly_store *store; /* NULL: nothing is kept on disk */
+} tly_lookup_rules;
 
-/* See tly_cache_keep; the object is not loaded. */
-tally_status tly_make_and_keep(const tly_cache *cache, const tly_object *object,
+/* Loads the code of the object's key, and sets *origin to where it was. `full`: not quick code. */
+tally_status tly_lookup(const tly_lookup_rules *rules, tly_object *object, int full,
+                        tly_origin *origin, tally_error *error);
+
+/* Whether tly_lookup would find or make the code: it is stored, or the backend's `check` finds
+ * nothing wrong. Makes none. */
+tally_status tly_lookup_supports(const tly_lookup_rules *rules, const tly_key *key,
+                                 tally_error *error);
+
+/* Has the object's code made, whatever is stored, and stores it under the same key without
+ * overrides; does not load it. TALLY_IO if it is not stored afterwards. */
+tally_status tly_make_and_keep(const tly_lookup_rules *rules, const tly_object *object,
                                tally_error *error);
 
 #endif

@@ -100,8 +100,8 @@ static tally_status init_caches(tally_context *context, size_t bound, tally_comp
         tly_cache_end(&context->cache);
         return status;
     }
-    context->cache.store = context->plans.store = &context->store;
-    context->cache.compile = compile; /* plans are made in any case */
+    context->cache.rules.store = context->plans.rules.store = &context->store;
+    context->cache.rules.compile = compile; /* plans are made in any case */
     return TALLY_OK;
 }
 
@@ -222,7 +222,7 @@ void tally_context_destroy(tally_context **context)
     if (!tly_fork_enter()) {
         return;
     }
-    if (c->cache.background != NULL) {
+    if (c->cache.rules.quick) {
         tly_background_end(&c->background);
     }
     tly_seen_forget(c, NULL);

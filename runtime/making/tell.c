@@ -53,7 +53,7 @@ void tly_tell_missing(tally_context *context, const tly_request *request, tally_
     const tly_generator *generator;
     const char *refused = tly_packs_refused(&context->store.packs);
     const int any = tly_packs_any(&context->store.packs);
-    if (context->cache.compile == TALLY_COMPILE_NEVER || (!any && refused[0] == 0) ||
+    if (context->cache.rules.compile == TALLY_COMPILE_NEVER || (!any && refused[0] == 0) ||
         (context->isolate != 0 &&
          tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
         return;
@@ -82,7 +82,7 @@ tally_status tly_tell_never(const tally_context *context, const tly_request *req
 {
     char word[TALLY_WORD_MAX];
     int cpu = request->level != TLY_LEVEL_NONE;
-    if (context->cache.compile != TALLY_COMPILE_NEVER) {
+    if (context->cache.rules.compile != TALLY_COMPILE_NEVER) {
         return TALLY_NO_GENERATOR;
     }
     print_word(request, word);

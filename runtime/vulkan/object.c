@@ -333,7 +333,7 @@ static tally_status look_up(tally_context *context, const tly_request *request, 
     *there = !tly_store_key_make(key, backend.kind, f, sizeof *f, "") ||
              tly_store_load(&context->store, key, &stored.bytes, &stored.count, NULL);
     free(stored.bytes);
-    if (!*there && context->cache.compile == TALLY_COMPILE_NEVER) {
+    if (!*there && context->cache.rules.compile == TALLY_COMPILE_NEVER) {
         return tly_fail(error, TALLY_NO_GENERATOR, "device",
                         "compile is never, and the kernel for %s is not stored", request->target);
     }

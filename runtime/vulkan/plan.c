@@ -31,7 +31,7 @@ tally_status tly_vk_plan_make(tally_context *context, const tly_request *request
                               tly_gpu_plan *plan, int *lasting, tally_error *error)
 {
     const tly_generator *generator;
-    const int never = context->cache.compile == TALLY_COMPILE_NEVER;
+    const int never = context->cache.rules.compile == TALLY_COMPILE_NEVER;
     if (never || tly_generator_find(context, &generator, NULL) != TALLY_OK) {
         *lasting = 1;
         return tly_plan_alone(request, plan, error);
