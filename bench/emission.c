@@ -8,6 +8,7 @@
  */
 #include "../codegen/plan/gpu.h"
 #include "../codegen/spirv/spirv.h"
+#include "../runtime/problem/canonicalise.h"
 #include "../runtime/vulkan/profile.h"
 #include "../templates/build.h"
 

@@ -15,6 +15,7 @@
 #include "host/error.h"
 #include "host/fork.h"
 #include "host/thread.h"
+#include "problem/canonicalise.h"
 #include "problem/specialise.h"
 #include "vulkan/profile.h"
 

@@ -11,6 +11,7 @@
 
 #include "../codegen/plan/gpu.h"
 #include "../runtime/launch/dispatches.h"
+#include "../runtime/problem/canonicalise.h"
 #include "../runtime/problem/specialise.h"
 #include "../runtime/vulkan/judge.h"
 #include "../templates/build.h"

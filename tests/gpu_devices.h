@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "../codegen/plan/gpu.h"
+#include "../runtime/problem/canonicalise.h"
 #include "caps.h"
 
 enum { DEVICES = 4 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../codegen/generate_gpu.h"
+#include "../runtime/problem/canonicalise.h"
 #include "../runtime/vulkan/judge.h"
 #include "../templates/build.h"
 #include "../templates/gpu/gpu.h"

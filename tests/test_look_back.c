@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
+#include "../runtime/problem/canonicalise.h"
 #include "engine_grid.h"
 #include "profile_caps.h"
 #include "trial.h"

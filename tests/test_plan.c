@@ -6,6 +6,7 @@
 
 #include "../codegen/plan/operator.h"
 #include "../codegen/plan/planner.h"
+#include "../runtime/problem/canonicalise.h"
 #include "random.h"
 
 static tly_problem problem_of(const char *word)

@@ -8,7 +8,7 @@
 
 #include <tally.h>
 
-#include "../runtime/problem/problem.h"
+#include "../runtime/problem/canonicalise.h"
 #include "../runtime/problem/specialise.h"
 
 #define ANY TLY_ANY_STEP
@@ -473,7 +473,7 @@ static int64_t power_within(int64_t n)
     return n >= 16 ? 16 : n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
 }
 
-/* What problem.h says about literals, judged by the geometry. */
+/* What specialise.h says about literals, judged by the geometry. */
 static void check_literals(const tly_problem *p, const tly_geometry *g)
 {
     int rows = p->form == TLY_ROWS, columns = p->form == TLY_COLUMNS;

@@ -4,6 +4,7 @@
  * every list: each element must be met once, at its own address, in the order of its scan.
  */
 #include "../runtime/launch/dispatches.h"
+#include "../runtime/problem/canonicalise.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

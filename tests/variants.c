@@ -2,11 +2,12 @@
 /*
  * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among
  * those that an object has kernels for. Random words, half of them with strides, and random sizes,
- * many of them near the limits of problem.c and the quotients of strides.
+ * many of them near the limits of specialise.h and the quotients of strides.
  */
 #include "../runtime/making/variants.h"
 #include "../runtime/descriptor/descriptor.h"
 #include "../runtime/making/ahead.h"
+#include "../runtime/problem/canonicalise.h"
 #include "splitmix.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 
 #include "../cpu/features.h"
 #include "../descriptor/descriptor.h"
+#include "../problem/canonicalise.h"
 
 #include <stdalign.h>
 

@@ -2,15 +2,16 @@
 /*
  * Which problems the open sizes of a word may make, found by trying: sizes for neighbours of one
  * kind, which merge, are one number, and only a few of them make a difference. A problem has a
- * size as a literal or as the side of a limit on which it lies (problem.c, problem_reduce.c), so
- * every number up to the largest limit is tried where the innermost dims and a scan's axis are,
- * then powers of two of reduced ones, and 1, 2 and large ones elsewhere. With strides other
- * numbers count: variants_strided.c.
+ * size as a literal or as the side of a limit on which it lies (specialise.h), so every number
+ * up to the largest limit is tried where the innermost dims and a scan's axis are, then powers of
+ * two of reduced ones, and 1, 2 and large ones elsewhere. With strides other numbers count:
+ * variants_strided.c.
  */
 #include "variants.h"
 
 #include "../descriptor/descriptor.h"
 #include "../host/checked.h"
+#include "../problem/canonicalise.h"
 #include "../problem/specialise.h"
 #include "ahead.h"
 

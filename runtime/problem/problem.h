@@ -112,7 +112,7 @@ typedef struct tly_reduced_facts {
 typedef struct tly_problem {
     uint8_t op;    /* tally_op */
     uint8_t acc;   /* tally_dtype of the accumulator, never TALLY_DTYPE_NONE. Comparisons have
-                      integers that order as the elements do (problem.c, problem_reduce.c). */
+                      integers that order as the elements do (canonicalise.c). */
     uint8_t order; /* tally_order */
     uint8_t exclusive : 1;
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
@@ -173,23 +173,6 @@ static inline int tly_is_apart(const tly_problem *p)
             p->tensor[TLY_IN].step != p->tensor[TLY_OUT].step);
 }
 
-/* Canonicalises a descriptor that tally_descriptor_check accepted. Open sizes count as large ones:
- * the problem is that of the kernel for large sizes, and the geometry is of no use. */
-void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
-
-/* The same of a resolved descriptor. tly_canonicalise would refuse it, as it has strides that its
- * flags do not state. */
-void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
-                               tly_geometry *geometry);
-
-/* The same of a resolved descriptor whose sizes are known. */
-void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
-                             tly_geometry *geometry);
-
-/* problem_reduce.c: the same of a resolved reduction whose sizes are known. */
-void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
-                                tly_geometry *geometry);
-
 /* The dim along which rows of `row` elements are contiguous in the output, and make whole lines of
  * `line` elements; -1 if there is none. Rows that are neighbours in the input do not count. */
 static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t row, int64_t line)
@@ -201,17 +184,5 @@ static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t r
     }
     return i;
 }
-
-/* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
-void tly_flip_dim(tly_dim *dim, int64_t *first);
-
-/* Merges neighbouring dims that one walk passes in even steps in all tensors. */
-void tly_merge_dims(tly_dim *dims, int32_t *count);
-
-/* Takes a dim out, and merges the dims around it. */
-tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
-
-/* Sets the outer dims, outermost first, and what follows from them. */
-void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
 
 #endif

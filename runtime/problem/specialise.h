@@ -21,7 +21,7 @@
  * literal. */
 enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
-/* Limits of reductions (specialise.c, problem_reduce.c). */
+/* Limits of reductions (specialise.c, canonicalise_reduce.c). */
 enum {
     /* Rows go several at once up to so many bytes of accumulators, or so many if vectors can be
      * loaded in part. */

@@ -9,6 +9,7 @@
 #include "../../runtime/making/isolate.h"
 #include "../../runtime/cpu/cpu.h"
 #include "../../runtime/making/maker.h"
+#include "../../runtime/problem/canonicalise.h"
 
 #include <tally.h>
 

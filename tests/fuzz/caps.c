@@ -13,6 +13,7 @@
 #include "../../codegen/generate_gpu.h"
 #include "../../codegen/plan/gpu.h"
 #include "../../runtime/launch/dispatches.h"
+#include "../../runtime/problem/canonicalise.h"
 #include "../../runtime/problem/specialise.h"
 #include "../../runtime/vulkan/profile.h"
 #include "../caps.h"

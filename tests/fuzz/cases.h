@@ -11,7 +11,7 @@
 #include <tally.h>
 
 #include "../../runtime/descriptor/descriptor.h"
-#include "../../runtime/problem/problem.h"
+#include "../../runtime/problem/canonicalise.h"
 #include "../../runtime/problem/specialise.h"
 #include "../caps.h"
 

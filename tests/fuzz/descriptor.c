@@ -11,7 +11,7 @@
 #include "../../codegen/plan/planner.h"
 #include "../../codegen/plan/target.h"
 #include "../../runtime/descriptor/descriptor.h"
-#include "../../runtime/problem/problem.h"
+#include "../../runtime/problem/canonicalise.h"
 #include "../../templates/build.h"
 
 static int swallow(void *user, const char *text, size_t bytes)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept
- * and reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims
- * come in the order of their strides, from wherever they began; where it is told (an index), asked
- * for (order=serial) or may decide (products of floats, states that do not commute), in that of the
- * descriptor.
+ * Reductions in canonical form; see canonicalise.h. Dims are of two kinds, kept and reduced, and
+ * neighbours of one kind merge. Where elements may come in any order, the reduced dims are sorted by
+ * their strides and walked upwards. Otherwise they keep the descriptor's order: where the result is
+ * an index, with order=serial, for products of floats and for states that do not commute.
  */
 #include "../descriptor/descriptor.h"
 #include "../host/checked.h"
-#include "problem.h"
+#include "canonicalise.h"
 #include "specialise.h"
 
 typedef struct shape {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a descriptor to the canonical problem (problem.h). Names, size-1 dims, mergeable dims, the
- * order of dims and directions go, so that descriptors that touch the same elements in the same
- * way become the same bytes; the geometry still describes every element exactly.
+ * Scans in canonical form, and the steps that reductions share; see canonicalise.h. Whatever the
+ * problem no longer tells, the geometry still describes every element exactly.
  */
-#include "problem.h"
+#include "canonicalise.h"
 
 #include <string.h>
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From a descriptor as callers have it to the canonical problem: resolved, and with sizes where
- * they are open. All else is in problem.c.
- */
-#include "problem.h"
+/* Prepares descriptors as callers have them: resolves them and fills open sizes, before
+ * canonicalise.c does the rest. */
+#include "canonicalise.h"
 
 #include <string.h>
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a descriptor to the canonical problem (problem.h): names, size-1 dims, mergeable dims, the
+ * order of dims and directions go. Descriptors that touch the same elements in the same way become
+ * the same bytes, so that they share a kernel.
+ */
+#ifndef TLY_CANONICALISE_H
+#define TLY_CANONICALISE_H
+
+#include "problem.h"
+
+/* Canonicalises a descriptor that tally_descriptor_check accepted. Open sizes count as large ones:
+ * the problem is that of the kernel for large sizes, and the geometry is of no use. */
+void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
+
+/* The same of a resolved descriptor. tly_canonicalise would refuse it, as it has strides that its
+ * flags do not state. */
+void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
+                               tly_geometry *geometry);
+
+/* The same of a resolved descriptor whose sizes are known. */
+void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+                             tly_geometry *geometry);
+
+/* canonicalise_reduce.c: the same of a resolved reduction whose sizes are known. */
+void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
+                                tly_geometry *geometry);
+
+/* --- shared by scans and reductions --- */
+
+/* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
+void tly_flip_dim(tly_dim *dim, int64_t *first);
+
+/* Merges neighbouring dims that one walk passes in even steps in all tensors. */
+void tly_merge_dims(tly_dim *dims, int32_t *count);
+
+/* Takes a dim out, and merges the dims around it. */
+tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
+
+/* Sets the outer dims, outermost first, and what follows from them. */
+void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
+
+#endif
