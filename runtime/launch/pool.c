@@ -11,16 +11,16 @@
 /* Pauses before a sleep: some 30 us, the order of what waking a thread costs. */
 #define SPINS 1000
 
-struct tly_job {
+struct tly_pool_job {
     void (*task)(void *state, int64_t index);
     void *state;
     int64_t count;
     _Atomic int64_t next; /* next index to hand out; count and above: none left */
     atomic_int active;    /* workers inside; written under the pool's lock */
-    tly_job *behind;      /* in the pool's list, first come first served */
+    tly_pool_job *behind; /* in the pool's list, first come first served */
 };
 
-static void drain(tly_job *job)
+static void drain(tly_pool_job *job)
 {
     for (;;) {
         int64_t index = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
@@ -31,9 +31,9 @@ static void drain(tly_job *job)
     }
 }
 
-static tly_job *find_open(tly_pool *pool)
+static tly_pool_job *find_open(tly_pool *pool)
 {
-    for (tly_job *job = pool->jobs; job != NULL; job = job->behind) {
+    for (tly_pool_job *job = pool->jobs; job != NULL; job = job->behind) {
         if (atomic_load_explicit(&job->next, memory_order_relaxed) < job->count) {
             return job;
         }
@@ -51,7 +51,7 @@ static void spin_for_posting(tly_pool *pool, unsigned seen)
     }
 }
 
-static void serve(tly_pool *pool, tly_job *job)
+static void serve(tly_pool *pool, tly_pool_job *job)
 {
     atomic_fetch_add_explicit(&job->active, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pool->lock);
@@ -72,7 +72,7 @@ static void *worker(void *argument)
     pthread_mutex_lock(&pool->lock);
     int rested = 0; /* has spun in vain since its last job */
     while (!pool->stop) {
-        tly_job *job = find_open(pool);
+        tly_pool_job *job = find_open(pool);
         if (job != NULL) {
             serve(pool, job);
             rested = 0;
@@ -114,9 +114,9 @@ static void grow(tly_pool *pool, int64_t wanted)
 }
 
 /* Makes the job known; how many sleepers it could use. The lock is held. */
-static int64_t post(tly_pool *pool, tly_job *job)
+static int64_t post(tly_pool *pool, tly_pool_job *job)
 {
-    tly_job **end = &pool->jobs;
+    tly_pool_job **end = &pool->jobs;
     while (*end != NULL) {
         end = &(*end)->behind;
     }
@@ -126,9 +126,9 @@ static int64_t post(tly_pool *pool, tly_job *job)
 }
 
 /* No worker finds the job any more; waits for those inside. The lock is held. */
-static void retire(tly_pool *pool, tly_job *job)
+static void retire(tly_pool *pool, tly_pool_job *job)
 {
-    tly_job **link = &pool->jobs;
+    tly_pool_job **link = &pool->jobs;
     while (*link != job) {
         link = &(*link)->behind;
     }
@@ -151,7 +151,7 @@ static void retire(tly_pool *pool, tly_job *job)
 void tly_pool_run(tly_pool *pool, int64_t count, void (*task)(void *state, int64_t index),
                   void *state)
 {
-    tly_job job = { .task = task, .state = state, .count = count };
+    tly_pool_job job = { .task = task, .state = state, .count = count };
     pthread_mutex_lock(&pool->lock);
     grow(pool, count - 1);
     int64_t wake = post(pool, &job);

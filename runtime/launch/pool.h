@@ -16,13 +16,13 @@
 /* More threads than this are never started. */
 #define TLY_MAX_THREADS 1024
 
-typedef struct tly_job tly_job;
+typedef struct tly_pool_job tly_pool_job;
 
 typedef struct tly_pool {
     pthread_mutex_t lock;
     pthread_cond_t work; /* a job was posted, or stop */
     pthread_cond_t done; /* some job's last worker has left it */
-    tly_job *jobs;       /* guarded by lock, as all below but posted */
+    tly_pool_job *jobs;  /* guarded by lock, as all below but posted */
     pthread_t *threads;
     int32_t started, capacity;
     int32_t sleeping;

@@ -7,12 +7,12 @@
  * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */
 #include "bench.h"
-#include "stand.h"
+#include "bench_target.h"
 
 #include <string.h>
 
 typedef struct bench {
-    tly_stand stand;
+    tly_bench_target target;
     tly_runner runner;
     tly_timing timing;
 } bench;
@@ -32,16 +32,16 @@ static double ratio(const bench *b)
 
 static void print_json(const bench *b)
 {
-    const tly_stand *stand = &b->stand;
-    const tly_move_names *names = &tly_move_names_of[tly_stand_moves(stand)];
+    const tly_bench_target *target = &b->target;
+    const tly_move_names *names = &tly_move_names_of[tly_bench_target_moves(target)];
     fputs("{\"word\": ", stdout);
-    tly_json_string(stdout, stand->subject.word);
+    tly_json_string(stdout, target->job.word);
     fputs(", \"device\": ", stdout);
-    tly_json_string(stdout, stand->selector);
+    tly_json_string(stdout, target->selector);
     printf(", \"data\": \"%s\", \"threads\": %d, \"kernel_threads\": %d, \"%s\": %d, "
            "\"runs\": %d, \"sets\": %d, \"bytes\": %zu, ",
-           tly_kind_name(stand->data), (int)stand->threads, b->timing.threads, names->threads,
-           b->timing.ceiling.threads, b->timing.runs, b->timing.sets, stand->bytes);
+           tly_kind_name(target->data), (int)target->threads, b->timing.threads, names->threads,
+           b->timing.ceiling.threads, b->timing.runs, b->timing.sets, target->bytes);
     tly_json_times("seconds", &b->timing.kernel);
     tly_json_times(names->seconds, &b->timing.ceiling.seconds);
     printf("\"%s\": {", names->all);
@@ -66,45 +66,46 @@ static void print_times(const char *name, const tly_spread *seconds, size_t byte
 
 static void print_text(const bench *b)
 {
-    const tly_stand *stand = &b->stand;
+    const tly_bench_target *target = &b->target;
     const tly_timing *t = &b->timing;
     char on[32], most[40] = "";
-    if (!stand->gpu) {
-        snprintf(most, sizeof most, ", at most %d thread%s", (int)stand->threads,
-                 stand->threads == 1 ? "" : "s");
+    if (!target->gpu) {
+        snprintf(most, sizeof most, ", at most %d thread%s", (int)target->threads,
+                 target->threads == 1 ? "" : "s");
     }
-    printf("%s on %s%s, data %s, %zu bytes moved, median of %d runs%s\n", stand->subject.word,
-           stand->selector, most, tly_kind_name(stand->data), stand->bytes, t->runs,
+    printf("%s on %s%s, data %s, %zu bytes moved, median of %d runs%s\n", target->job.word,
+           target->selector, most, tly_kind_name(target->data), target->bytes, t->runs,
            t->sets > 1 ? " on tensors that take turns" : "");
-    print_times("kernel", &t->kernel, stand->bytes);
+    print_times("kernel", &t->kernel, target->bytes);
     printf("%s\n", tly_on_threads(t->threads, on));
     for (int k = 0; k < t->ceilings; k++) {
-        print_times(tly_move_names_of[tly_stand_moves(stand)].text, &t->each[k].seconds,
-                    stand->moved);
+        print_times(tly_move_names_of[tly_bench_target_moves(target)].text, &t->each[k].seconds,
+                    target->moved);
         printf(", %s%s\n", t->each[k].name, tly_on_threads(t->each[k].threads, on));
     }
     printf("ratio   %8.3f of the speed of %s%s\n", ratio(b), t->ceiling.name,
            tly_on_threads(t->ceiling.threads, on));
 }
 
-/* On a stand that is open; `finish` must follow. */
+/* On a target that is open; `finish` must follow. */
 static int measure(bench *b, const tly_options *options, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
-    tly_stand *stand = &b->stand;
+    tly_bench_target *target = &b->target;
     const char *plan = options->plan[0] ? options->plan : NULL;
-    if (tly_stand_make(stand, plan, &b->runner, &error) != TALLY_OK) {
+    if (tly_bench_target_make(target, plan, &b->runner, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    int status = tly_stand_lay(stand, report);
+    int status = tly_bench_target_lay(target, report);
     if (!status) {
-        status = tly_stand_fill(stand, TLY_TIMED, tly_kind_find(options->data), report);
+        status = tly_bench_target_fill(target, TLY_TIMED, tly_kind_find(options->data), report);
     }
     if (status) {
         return status;
     }
     tly_progress("measuring", 0);
-    return tly_stand_time(stand, &b->runner, NULL, 0, show_progress, &b->timing, &error) == TALLY_OK
+    return tly_bench_target_time(target, &b->runner, NULL, 0, show_progress, &b->timing, &error) ==
+                   TALLY_OK
                ? EXIT_DONE
                : tly_adopt(report, &error);
 }
@@ -113,24 +114,24 @@ static void finish(bench *b)
 {
     tly_progress_end();
     tly_runner_drop(&b->runner);
-    tly_stand_close(&b->stand);
+    tly_bench_target_close(&b->target);
 }
 
-int tly_bench_measure(const tly_options *options, const tly_subject *subject, const char *selector,
+int tly_bench_measure(const tly_options *options, const tly_job *job, const char *selector,
                       tly_measurement *measured, tly_report *report)
 {
     bench b;
     memset(&b, 0, sizeof b);
-    int status = tly_stand_open_on(&b.stand, subject, selector, options, NULL, report);
+    int status = tly_bench_target_open_on(&b.target, job, selector, options, NULL, report);
     if (!status) {
         status = measure(&b, options, report);
     }
     if (!status) {
-        const tly_stand *stand = &b.stand;
-        *measured = (tly_measurement){ b.timing, stand->bytes,
-                                       subject->scan ? stand->ceiling : stand->moved,
-                                       tly_kind_name(stand->data),
-                                       tly_move_names_of[tly_stand_moves(stand)].text };
+        const tly_bench_target *target = &b.target;
+        *measured = (tly_measurement){ b.timing, target->bytes,
+                                       job->scan ? target->ceiling : target->moved,
+                                       tly_kind_name(target->data),
+                                       tly_move_names_of[tly_bench_target_moves(target)].text };
     }
     finish(&b);
     return status;
@@ -140,7 +141,7 @@ int tly_verb_bench(const tly_options *options, tly_report *report)
 {
     bench b;
     memset(&b, 0, sizeof b);
-    int status = tly_stand_open(&b.stand, options->arg[0], options, NULL, report);
+    int status = tly_bench_target_open(&b.target, options->arg[0], options, NULL, report);
     if (!status) {
         status = measure(&b, options, report);
     }

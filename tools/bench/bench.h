@@ -3,7 +3,7 @@
 #ifndef TLY_BENCH_H
 #define TLY_BENCH_H
 
-#include "../files/subject.h"
+#include "../files/job.h"
 #include "bench_time.h"
 
 typedef struct tly_measurement {
@@ -14,9 +14,9 @@ typedef struct tly_measurement {
     const char *text; /* "copy" or "read": what it is held against */
 } tly_measurement;
 
-/* Measures the kernel of a subject whose sizes are known, on `selector`, with the options' threads,
+/* Measures the kernel of a job whose sizes are known, on `selector`, with the options' threads,
  * plan and data. */
-int tly_bench_measure(const tly_options *options, const tly_subject *subject, const char *selector,
+int tly_bench_measure(const tly_options *options, const tly_job *job, const char *selector,
                       tly_measurement *measured, tly_report *report);
 
 #endif

@@ -29,10 +29,10 @@ static int is_near(double a, double b, double epsilon, double n)
     return fabs(a - b) <= 16 * epsilon * sqrt(n) * fmax(fmax(fabs(a), fabs(b)), sqrt(n));
 }
 
-tly_bits tly_bits_of(const tly_stand *stand, const char *expected, const char *got)
+tly_bits tly_bits_of(const tly_bench_target *target, const char *expected, const char *got)
 {
-    const tly_layout *out = &stand->subject.out, *in = &stand->subject.in;
-    const tally_descriptor *d = &stand->subject.descriptor;
+    const tly_layout *out = &target->job.out, *in = &target->job.in;
+    const tally_descriptor *d = &target->job.descriptor;
     const size_t bytes = (size_t)(out->high + 1) * out->element;
     if (memcmp(expected, got, bytes) == 0) {
         return TLY_BITS_SAME;
@@ -42,8 +42,8 @@ tly_bits tly_bits_of(const tly_stand *stand, const char *expected, const char *g
         return TLY_BITS_WRONG;
     }
     const double epsilon = epsilon_of(d, out->dtype);
-    const double n = stand->subject.scan ? (double)d->sizes[d->axis]
-                                         : (double)in->count / (double)out->count;
+    const double n = target->job.scan ? (double)d->sizes[d->axis]
+                                      : (double)in->count / (double)out->count;
     for (size_t at = 0; at < bytes; at += out->element) {
         if (memcmp(expected + at, got + at, out->element) != 0 &&
             !is_near(tly_float_load(out->dtype, expected + at),

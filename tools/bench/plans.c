@@ -26,38 +26,38 @@ static int append(void *user, const char *bytes, size_t count)
     return 0;
 }
 
-static tally_status show(const tly_stand *stand, const char *plan, tally_stage stage,
+static tally_status show(const tly_bench_target *target, const char *plan, tally_stage stage,
                          tally_write write, void *user, tally_error *error)
 {
     const tally_kernel_options options = { .size = sizeof options,
-                                           .device = stand->selector,
+                                           .device = target->selector,
                                            .plan = plan };
-    return tally_inspect(stand->context, &stand->subject.descriptor, &options, stage, write, user,
+    return tally_inspect(target->context, &target->job.descriptor, &options, stage, write, user,
                          error);
 }
 
-static tally_status show_line(const tly_stand *stand, const char *plan, tally_stage stage,
+static tally_status show_line(const tly_bench_target *target, const char *plan, tally_stage stage,
                               char line[TLY_MOST_OVERRIDES], tally_error *error)
 {
     text t = { line, 0, TLY_MOST_OVERRIDES };
     line[0] = 0;
-    tally_status status = show(stand, plan, stage, append, &t, error);
+    tally_status status = show(target, plan, stage, append, &t, error);
     if (status == TALLY_OK && t.length > 0) {
         line[t.length - 1] = 0; /* the last comma */
     }
     return status;
 }
 
-tally_status tly_plan_whole(const tly_stand *stand, const char *plan,
+tally_status tly_plan_whole(const tly_bench_target *target, const char *plan,
                             char whole[TLY_MOST_OVERRIDES], tally_error *error)
 {
-    return show_line(stand, plan, TALLY_STAGE_PLAN, whole, error);
+    return show_line(target, plan, TALLY_STAGE_PLAN, whole, error);
 }
 
-tally_status tly_plan_order(const tly_stand *stand, const char *plan,
+tally_status tly_plan_order(const tly_bench_target *target, const char *plan,
                             char order[TLY_MOST_OVERRIDES], tally_error *error)
 {
-    return show_line(stand, plan, TALLY_STAGE_ORDER, order, error);
+    return show_line(target, plan, TALLY_STAGE_ORDER, order, error);
 }
 
 /* Lines of a stage, each its own. */
@@ -76,11 +76,12 @@ static int take_line(void *user, const char *bytes, size_t count)
     return l->status;
 }
 
-int tly_plans_beside(const tly_stand *stand, const char *plan, tly_lines *lines, tly_report *report)
+int tly_plans_beside(const tly_bench_target *target, const char *plan, tly_lines *lines,
+                     tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     listing l = { { NULL, 0 }, EXIT_DONE, report };
-    tally_status status = show(stand, plan, TALLY_STAGE_CHOICES, take_line, &l, &error);
+    tally_status status = show(target, plan, TALLY_STAGE_CHOICES, take_line, &l, &error);
     *lines = l.lines;
     return l.status ? l.status : status == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
 }

@@ -57,16 +57,16 @@ static tly_candidate *add(tly_search *s, const char *plan)
 static tally_status measure(tly_search *s, tly_candidate *c, double seconds)
 {
     tly_runner runner = { NULL, NULL };
-    tally_status status = tly_stand_make(s->stand, c->whole, &runner, &c->error);
+    tally_status status = tly_bench_target_make(s->target, c->whole, &runner, &c->error);
     if (status == TALLY_OK) {
-        status = tly_stand_run(s->stand, &runner, &c->error);
+        status = tly_bench_target_run(s->target, &runner, &c->error);
     }
     if (status == TALLY_OK && s->count) {
-        c->bits = tly_bits_of(s->stand, s->expected, s->stand->out);
+        c->bits = tly_bits_of(s->target, s->expected, s->target->out);
     }
     if (status == TALLY_OK) {
-        status = tly_stand_time(s->stand, &runner, s->count ? &s->own : NULL, seconds, NULL,
-                                &c->timing, &c->error);
+        status = tly_bench_target_time(s->target, &runner, s->count ? &s->own : NULL, seconds, NULL,
+                                       &c->timing, &c->error);
     }
     c->failed = status != TALLY_OK;
     if (s->count) {
@@ -101,8 +101,8 @@ static int try_plan(tly_search *s, const char *plan, int given, tly_report *repo
     if (!c) {
         return tly_refuse(report, EXIT_MEMORY, "usage", "no memory for the plans");
     }
-    if (tly_plan_whole(s->stand, plan, c->whole, &error) != TALLY_OK ||
-        tly_plan_order(s->stand, plan, order, &error) != TALLY_OK) {
+    if (tly_plan_whole(s->target, plan, c->whole, &error) != TALLY_OK ||
+        tly_plan_order(s->target, plan, order, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     c->same_order = strcmp(order, s->order) == 0;
@@ -125,8 +125,8 @@ static int try_own(tly_search *s, tly_report *report)
     if (!c) {
         return tly_refuse(report, EXIT_MEMORY, "usage", "no memory for the plans");
     }
-    if (tly_plan_whole(s->stand, NULL, c->whole, &error) != TALLY_OK ||
-        tly_plan_order(s->stand, NULL, s->order, &error) != TALLY_OK) {
+    if (tly_plan_whole(s->target, NULL, c->whole, &error) != TALLY_OK ||
+        tly_plan_order(s->target, NULL, s->order, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     c->same_order = 1;
@@ -197,7 +197,7 @@ static int expand(tly_search *s, size_t which, double until, tly_report *report)
 {
     tly_lines lines = { NULL, 0 };
     s->found[which].expanded = 1;
-    int status = tly_plans_beside(s->stand, s->found[which].plan, &lines, report);
+    int status = tly_plans_beside(s->target, s->found[which].plan, &lines, report);
     if (!status) {
         sort(s, &lines);
         status = try_found(s, &lines, until, report);
@@ -259,31 +259,31 @@ static const char *judged_kind(const tally_descriptor *d)
 
 static int prepare(tly_search *s, tly_report *report)
 {
-    tly_stand *stand = s->stand;
-    int status = tly_stand_lay(stand, report);
+    tly_bench_target *target = s->target;
+    int status = tly_bench_target_lay(target, report);
     if (!status) {
-        status = tly_stand_fill(stand, TLY_JUDGED,
-                                tly_kind_find(judged_kind(&stand->subject.descriptor)), report);
+        status = tly_bench_target_fill(target, TLY_JUDGED,
+                                       tly_kind_find(judged_kind(&target->job.descriptor)), report);
     }
     if (!status) {
-        status = tly_stand_fill(stand, TLY_TIMED, tly_kind_find(NULL), report);
+        status = tly_bench_target_fill(target, TLY_TIMED, tly_kind_find(NULL), report);
     }
-    s->expected = status ? NULL : tly_memory_get(stand->out_bytes);
+    s->expected = status ? NULL : tly_memory_get(target->out_bytes);
     if (!status && !s->expected) {
         status = tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for an output of %zu bytes",
-                            stand->out_bytes);
+                            target->out_bytes);
     }
     return status;
 }
 
-/* stand->out is the last run's: of the copies beside the kernel's own turns. */
+/* target->out is the last run's: of the copies beside the kernel's own turns. */
 static int remember(tly_search *s, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
-    if (tly_stand_run(s->stand, &s->own, &error) != TALLY_OK) {
+    if (tly_bench_target_run(s->target, &s->own, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    memcpy(s->expected, s->stand->out, s->stand->out_bytes);
+    memcpy(s->expected, s->target->out, s->target->out_bytes);
     return EXIT_DONE;
 }
 
@@ -310,7 +310,7 @@ int tly_search_run(tly_search *s, const tly_lines *plans, tly_report *report)
 void tly_search_end(tly_search *s)
 {
     tly_runner_drop(&s->own);
-    tly_memory_free(s->expected, s->stand->out_bytes);
+    tly_memory_free(s->expected, s->target->out_bytes);
     free(s->found);
     s->expected = NULL;
     s->found = NULL;

@@ -8,7 +8,7 @@
 #define TLY_SEARCH_H
 
 #include "../files/lines.h"
-#include "stand.h"
+#include "bench_target.h"
 
 /* Of a plan's output against the library's own plan's. */
 typedef enum tly_bits { TLY_BITS_SAME, TLY_BITS_TOLERANCE, TLY_BITS_WRONG } tly_bits;
@@ -27,7 +27,7 @@ typedef struct tly_candidate {
 } tly_candidate;
 
 typedef struct tly_search {
-    tly_stand *stand;
+    tly_bench_target *target;
     int only_same_order; /* leave out what could not be kept */
     double seconds;      /* for all of it */
     double each;         /* of them, a plan's */
@@ -46,19 +46,19 @@ void tly_search_end(tly_search *search);
 /* How many times as fast as the library's own plan; 0: it failed. */
 double tly_speedup(const tly_candidate *candidate);
 
-/* plans.c: every key of the plan that these overrides (NULL: none) make for the stand's word,
+/* plans.c: every key of the plan that these overrides (NULL: none) make for the target's word,
  * and what of it decides the order of combination, as one line each. TALLY_INVALID: they make
  * none. */
-tally_status tly_plan_whole(const tly_stand *stand, const char *plan,
+tally_status tly_plan_whole(const tly_bench_target *target, const char *plan,
                             char whole[TLY_MOST_OVERRIDES], tally_error *error);
-tally_status tly_plan_order(const tly_stand *stand, const char *plan,
+tally_status tly_plan_order(const tly_bench_target *target, const char *plan,
                             char order[TLY_MOST_OVERRIDES], tally_error *error);
 
 /* plans.c: the plans that are one more change away. To be ended after every outcome. */
-int tly_plans_beside(const tly_stand *stand, const char *plan, tly_lines *lines,
+int tly_plans_beside(const tly_bench_target *target, const char *plan, tly_lines *lines,
                      tly_report *report);
 
-/* bits.c: compares outputs of the stand's word. */
-tly_bits tly_bits_of(const tly_stand *stand, const char *expected, const char *got);
+/* bits.c: compares outputs of the target's word. */
+tly_bits tly_bits_of(const tly_bench_target *target, const char *expected, const char *got);
 
 #endif

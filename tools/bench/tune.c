@@ -39,11 +39,11 @@ static double ratio_of(const tly_search *s, const tly_candidate *c)
 
 static void print_json(const tly_search *s, const tly_candidate *c, int own)
 {
-    const tly_stand *stand = s->stand;
+    const tly_bench_target *target = s->target;
     fputs("{\"word\": ", stdout);
-    tly_json_string(stdout, stand->subject.word);
+    tly_json_string(stdout, target->job.word);
     fputs(", \"device\": ", stdout);
-    tly_json_string(stdout, stand->selector);
+    tly_json_string(stdout, target->selector);
     fputs(", \"plan\": ", stdout);
     tly_json_string(stdout, c->plan);
     printf(", \"default\": %s, ", own ? "true" : "false");
@@ -56,11 +56,11 @@ static void print_json(const tly_search *s, const tly_candidate *c, int own)
     fputs("\"whole\": ", stdout);
     tly_json_string(stdout, c->whole);
     printf(", \"threads\": %d, \"kernel_threads\": %d, \"runs\": %d, \"bytes\": %zu, ",
-           (int)stand->threads, c->timing.threads, c->timing.runs, stand->bytes);
+           (int)target->threads, c->timing.threads, c->timing.runs, target->bytes);
     tly_json_times("seconds", &c->timing.kernel);
     tly_json_times("default_seconds", &c->timing.base);
     if (own) {
-        const tly_move_names *names = &tly_move_names_of[tly_stand_moves(stand)];
+        const tly_move_names *names = &tly_move_names_of[tly_bench_target_moves(target)];
         printf("\"%s\": %d, ", names->threads, c->timing.ceiling.threads);
         tly_json_times(names->seconds, &c->timing.ceiling.seconds);
     }
@@ -100,11 +100,12 @@ static void print_all(const tly_search *s, const tly_candidate *const *sorted, i
     const tly_unit *unit = tly_unit_for(own->timing.kernel.median);
     if (!json) {
         char on[32], beside[32];
-        printf("%s on %s%s, beside %s%s\n", s->stand->subject.word, s->stand->selector,
+        printf("%s on %s%s, beside %s%s\n", s->target->job.word, s->target->selector,
                tly_on_threads(own->timing.threads, on), own->timing.ceiling.name,
                tly_on_threads(own->timing.ceiling.threads, beside));
         printf("%7s %2s %7s %2s %8s %8s  %-10s %s\n", "median", unit->name, "min", unit->name,
-               tly_move_names_of[tly_stand_moves(s->stand)].text, "default", "bits", "plan");
+               tly_move_names_of[tly_bench_target_moves(s->target)].text, "default", "bits",
+               "plan");
     }
     for (size_t i = 0; i < s->count; i++) {
         const tly_candidate *c = i ? sorted[i - 1] : own;
@@ -130,11 +131,11 @@ static int keep(const tly_search *s, tly_candidate *const *sorted, tly_report *r
         best = gains(c) ? c : best;
     }
     const tally_kernel_options options = { .size = sizeof options,
-                                           .device = s->stand->selector,
+                                           .device = s->target->selector,
                                            .plan = best->plan };
     tally_status status = tally_context_create(NULL, &context, &error);
     if (status == TALLY_OK) {
-        status = tally_cache_keep(context, &s->stand->subject.descriptor, &options, &error);
+        status = tally_cache_keep(context, &s->target->job.descriptor, &options, &error);
     }
     tally_context_destroy(&context);
     best->kept = status == TALLY_OK;
@@ -145,14 +146,14 @@ static int keep(const tly_search *s, tly_candidate *const *sorted, tly_report *r
  * ---------------------------------------------------------------------------------- */
 
 /* What is no plan for this word is found before anything is timed. */
-static int judge(tly_stand *stand, const tly_lines *plans, tly_report *report)
+static int judge(tly_bench_target *target, const tly_lines *plans, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     char whole[TLY_MOST_OVERRIDES];
     for (size_t i = 0; i < plans->count; i++) {
         if (strlen(plans->line[i].text) >= TLY_MOST_OVERRIDES) {
             tly_refuse(report, EXIT_USAGE, "usage", "a plan is too long");
-        } else if (tly_plan_whole(stand, plans->line[i].text, whole, &error) == TALLY_OK) {
+        } else if (tly_plan_whole(target, plans->line[i].text, whole, &error) == TALLY_OK) {
             continue;
         } else {
             tly_adopt(report, &error);
@@ -167,16 +168,16 @@ static int judge(tly_stand *stand, const tly_lines *plans, tly_report *report)
 static int tune(const tly_line *word, const tly_lines *plans, const tly_options *options,
                 int judged, tly_report *report)
 {
-    tly_stand stand;
-    tly_search s = { .stand = &stand,
+    tly_bench_target target;
+    tly_search s = { .target = &target,
                      .only_same_order = (options->given & OPTION_KEEP) != 0,
                      .seconds = options->seconds ? options->seconds : DEFAULT_SECONDS };
     tly_candidate **sorted = NULL;
-    int status = tly_stand_open(&stand, word->text, options, "", report);
+    int status = tly_bench_target_open(&target, word->text, options, "", report);
     if (status) {
         tly_report_where(report, word->where);
     } else if (judged) {
-        status = judge(&stand, plans, report);
+        status = judge(&target, plans, report);
     } else {
         status = tly_search_run(&s, plans, report);
     }
@@ -198,7 +199,7 @@ static int tune(const tly_line *word, const tly_lines *plans, const tly_options 
     }
     free(sorted);
     tly_search_end(&s);
-    tly_stand_close(&stand);
+    tly_bench_target_close(&target);
     return status;
 }
 

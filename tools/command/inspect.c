@@ -63,7 +63,7 @@ static int check_output(const tly_options *options, int stage, tly_report *repor
     return EXIT_USAGE;
 }
 
-static int read_subject(const tly_options *options, tly_subject *subject, tly_report *report)
+static int read_job(const tly_options *options, tly_job *job, tly_report *report)
 {
     tly_input input;
     tally_dtype dtype;
@@ -72,15 +72,15 @@ static int read_subject(const tly_options *options, tly_subject *subject, tly_re
         return tly_refuse(report, EXIT_USAGE, "usage", "--raw is for a file: inspect WORD IN");
     }
     if (options->args < 2) {
-        return tly_subject_make(options->arg[0], NULL, NULL, subject, report);
+        return tly_job_make(options->arg[0], NULL, NULL, job, report);
     }
-    status = tly_subject_check(options->arg[0], &dtype, report);
+    status = tly_job_check(options->arg[0], &dtype, report);
     if (status) {
         return status;
     }
     status = tly_input_open(&input, options->arg[1], options->raw, dtype, report);
     if (!status) {
-        status = tly_subject_make(options->arg[0], &input.npy, input.name, subject, report);
+        status = tly_job_make(options->arg[0], &input.npy, input.name, job, report);
     }
     tly_input_close(&input);
     return status;
@@ -110,8 +110,8 @@ static int check_stage(const target *target, int stage, tly_report *report)
     return EXIT_UNSUPPORTED;
 }
 
-static int add_stage(const tly_subject *subject, const target *target, const char *plan,
-                     tally_stage stage, tly_text *text, tly_report *report)
+static int add_stage(const tly_job *job, const target *target, const char *plan, tally_stage stage,
+                     tly_text *text, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = NULL;
@@ -121,8 +121,7 @@ static int add_stage(const tly_subject *subject, const target *target, const cha
                                     .device = target->profile ? NULL : target->selector };
     tally_status made = tally_context_create(NULL, &context, &error);
     if (made == TALLY_OK) {
-        made = tally_inspect(context, &subject->descriptor, &kernel, stage, tly_text_add, text,
-                             &error);
+        made = tally_inspect(context, &job->descriptor, &kernel, stage, tly_text_add, text, &error);
     }
     tally_context_destroy(&context);
     if (text->failed) {
@@ -131,23 +130,23 @@ static int add_stage(const tly_subject *subject, const target *target, const cha
     return made == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
 }
 
-static int make_text(const tly_subject *subject, const target *target, const char *plan,
-                     tally_stage stage, tly_text *text, tly_report *report)
+static int make_text(const tly_job *job, const target *target, const char *plan, tally_stage stage,
+                     tly_text *text, tly_report *report)
 {
     if (stage != TALLY_STAGE_WORD) {
-        return add_stage(subject, target, plan, stage, text, report);
+        return add_stage(job, target, plan, stage, text, report);
     }
     /* A word can be shown even where no kernel for it exists. */
-    tly_text_print(text, "%s\n", subject->word);
+    tly_text_print(text, "%s\n", job->word);
     return text->failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text")
                         : EXIT_DONE;
 }
 
-static int emit(const tly_options *options, const tly_subject *subject, const target *target,
-                int stage, tly_report *report)
+static int emit(const tly_options *options, const tly_job *job, const target *target, int stage,
+                tly_report *report)
 {
     tly_text text = { NULL, 0, 0, 0 };
-    int status = make_text(subject, target, options->plan, stages[stage].stage, &text, report);
+    int status = make_text(job, target, options->plan, stages[stage].stage, &text, report);
     if (!status) {
         status = tly_output_text(options->out ? options->out : "-", text.text, text.length, report);
     }
@@ -174,7 +173,7 @@ static const char *name_of(const tly_options *options, const target *target)
     return slash ? slash + 1 : options->profile ? options->profile : target->selector;
 }
 
-static int fill_page(const tly_options *options, const tly_subject *subject, const target *target,
+static int fill_page(const tly_options *options, const tly_job *job, const target *target,
                      tly_text *texts, tly_text *page, tly_report *report)
 {
     const int kind = kind_of(target);
@@ -183,20 +182,19 @@ static int fill_page(const tly_options *options, const tly_subject *subject, con
     const int measure = (options->given & OPTION_MEASURE) != 0;
     for (int i = 0; i < TEXTS && !status; i++) {
         if (texts_of[kind][i] != TALLY_STAGE_WORD) {
-            status = add_stage(subject, target, options->plan, texts_of[kind][i], &texts[i],
-                               report);
+            status = add_stage(job, target, options->plan, texts_of[kind][i], &texts[i], report);
         }
         if (!status && i == REASONS && measure) { /* the plan is right, and nothing made yet */
             status = tly_device_must_run(target->selector, report);
         }
     }
     if (!status && measure) {
-        status = tly_bench_measure(options, subject, target->selector, &measured, report);
+        status = tly_bench_measure(options, job, target->selector, &measured, report);
     }
     if (status) {
         return status;
     }
-    const tly_page of = { .subject = subject,
+    const tly_page of = { .job = job,
                           .device = name_of(options, target),
                           .plan = options->plan,
                           .reasons = texts[REASONS].text,
@@ -211,13 +209,13 @@ static int fill_page(const tly_options *options, const tly_subject *subject, con
                         : EXIT_DONE;
 }
 
-static int show_page(const tly_options *options, const tly_subject *subject, const target *target,
+static int show_page(const tly_options *options, const tly_job *job, const target *target,
                      tly_report *report)
 {
     tly_text texts[TEXTS] = { { NULL, 0, 0, 0 } }, page = { NULL, 0, 0, 0 };
-    int status = tly_subject_need_sizes(&subject->descriptor, 0, report);
+    int status = tly_job_need_sizes(&job->descriptor, 0, report);
     if (!status) {
-        status = fill_page(options, subject, target, texts, &page, report);
+        status = fill_page(options, job, target, texts, &page, report);
     }
     if (!status) {
         status = tly_output_text(options->html, page.text, page.length, report);
@@ -256,7 +254,7 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
 {
     target target = { { 0 }, NULL };
     const int as_page = (options->given & OPTION_HTML) != 0;
-    tly_subject subject;
+    tly_job job;
     int stage = 0;
     int status = check_options(options, report);
     if (!status && !as_page) {
@@ -267,7 +265,7 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
         status = tly_device_find(options->device, target.selector, report);
     }
     if (!status) {
-        status = read_subject(options, &subject, report);
+        status = read_job(options, &job, report);
     }
     if (!status && !as_page) {
         status = check_stage(&target, stage, report);
@@ -276,8 +274,8 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
         status = tly_profile_load(options->profile, &target.profile, report);
     }
     if (!status) {
-        status = as_page ? show_page(options, &subject, &target, report)
-                         : emit(options, &subject, &target, stage, report);
+        status = as_page ? show_page(options, &job, &target, report)
+                         : emit(options, &job, &target, stage, report);
     }
     free(target.profile);
     return status;

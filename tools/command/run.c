@@ -7,8 +7,8 @@
 #include "run.h"
 
 #include "../files/file.h"
+#include "../files/job.h"
 #include "../files/print.h"
-#include "../files/subject.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct job {
     const char *word, *in;
     const tly_computer *computer; /* NULL: the kernel */
     tly_input input;
-    tly_subject subject;
+    tly_job job;
     char selector[32];
     tally_context *context;
     tally_kernel *kernel;
@@ -28,7 +28,7 @@ typedef struct job {
     size_t result_bytes; /* of OUT's elements */
 } job;
 
-static int check_in_place(const tly_subject *s, tly_report *report)
+static int check_in_place(const tly_job *s, tly_report *report)
 {
     const tally_descriptor *d = &s->descriptor;
     const char *why = !s->scan ? "only scans" : s->in.dtype != s->out.dtype ? "equal dtypes" : NULL;
@@ -51,7 +51,7 @@ static int make_kernel(job *j, tly_report *report)
                                     .device = j->selector,
                                     .plan = j->options->plan[0] ? j->options->plan : NULL };
     if (tally_context_create(&context, &j->context, &error) != TALLY_OK ||
-        tally_kernel_create(j->context, &j->subject.descriptor, &kernel, &j->kernel, &error) !=
+        tally_kernel_create(j->context, &j->job.descriptor, &kernel, &j->kernel, &error) !=
             TALLY_OK) {
         return tly_adopt(report, &error);
     }
@@ -61,11 +61,11 @@ static int make_kernel(job *j, tly_report *report)
 /* Copies the elements, and nothing between them, to the same places of the buffer. */
 static void copy_elements(const job *j)
 {
-    const tally_descriptor *d = &j->subject.descriptor;
-    const tly_layout *layout = &j->subject.in;
+    const tally_descriptor *d = &j->job.descriptor;
+    const tly_layout *layout = &j->job.in;
     int64_t index[TALLY_MAX_RANK] = { 0 };
     int64_t at = layout->offset;
-    for (int64_t left = j->subject.in.count; left > 0; left--) {
+    for (int64_t left = j->job.in.count; left > 0; left--) {
         int dim = d->rank - 1;
         size_t byte = (size_t)at * layout->element;
         memcpy(j->buffer + byte, (const char *)j->input.data + byte, layout->element);
@@ -84,7 +84,7 @@ static void copy_elements(const job *j)
  * buffer, so that gaps between the elements are zero. */
 static int make_room(job *j, tly_report *report)
 {
-    const tly_subject *s = &j->subject;
+    const tly_job *s = &j->job;
     int in_place = (j->options->given & OPTION_IN_PLACE) != 0;
     j->result_bytes = (size_t)(s->out.high + 1) * s->out.element;
     if (in_place && s->in.count == j->input.npy.count && s->in.count == s->out.high + 1) {
@@ -108,10 +108,9 @@ static int compute(job *j, tly_report *report)
     const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
     tly_progress("computing", 0);
     if (j->computer) {
-        return j->computer->compute(j->computer->user, &j->subject.descriptor, in, j->result,
-                                    report);
+        return j->computer->compute(j->computer->user, &j->job.descriptor, in, j->result, report);
     }
-    if (j->subject.out.count == 0) {
+    if (j->job.out.count == 0) {
         return EXIT_DONE;
     }
     if (tally_kernel_run(j->kernel, in, j->result, &error) != TALLY_OK) {
@@ -123,12 +122,12 @@ static int compute(job *j, tly_report *report)
 /* OUT as a tensor: the result's shape, or with out= one dim. */
 static int find_shape(const job *j, int64_t sizes[TALLY_MAX_RANK])
 {
-    const tly_layout *out = &j->subject.out;
+    const tly_layout *out = &j->job.out;
     memcpy(sizes, out->sizes, sizeof out->sizes);
-    if (j->subject.flat_out) {
+    if (j->job.flat_out) {
         sizes[0] = out->high + 1;
     }
-    return j->subject.flat_out ? 1 : out->rank;
+    return j->job.flat_out ? 1 : out->rank;
 }
 
 static int write_npy(const job *j, tly_output *output, tly_report *report)
@@ -136,7 +135,7 @@ static int write_npy(const job *j, tly_output *output, tly_report *report)
     char header[NPY_MAX_HEADER];
     int64_t sizes[TALLY_MAX_RANK];
     const int rank = find_shape(j, sizes);
-    const size_t length = tly_npy_format(j->subject.out.dtype, rank, sizes, header);
+    const size_t length = tly_npy_format(j->job.out.dtype, rank, sizes, header);
     tly_progress("writing", j->result_bytes);
     int status = tly_output_write(output, header, length, report);
     return status ? status : tly_output_write(output, j->result, j->result_bytes, report);
@@ -147,7 +146,7 @@ static int write_text(const job *j, tly_output *output, tly_report *report)
     tly_text text = { NULL, 0, 0, 0 };
     int64_t sizes[TALLY_MAX_RANK];
     const int rank = find_shape(j, sizes);
-    tly_print_tensor(&text, j->subject.out.dtype, rank, sizes, j->result);
+    tly_print_tensor(&text, j->job.out.dtype, rank, sizes, j->result);
     tly_progress_end(); /* which may be shown on the same terminal */
     int status = text.failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text")
                              : tly_output_write(output, text.text, text.length, report);
@@ -199,7 +198,7 @@ static int read_and_judge(job *j, tly_report *report)
     tally_dtype dtype;
     int status = check_output(j, report);
     if (!status) {
-        status = tly_subject_check(j->word, &dtype, report);
+        status = tly_job_check(j->word, &dtype, report);
     }
     if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
@@ -208,10 +207,10 @@ static int read_and_judge(job *j, tly_report *report)
         status = tly_input_open(&j->input, j->in, j->options->raw, dtype, report);
     }
     if (!status) {
-        status = tly_subject_make(j->word, &j->input.npy, j->input.name, &j->subject, report);
+        status = tly_job_make(j->word, &j->input.npy, j->input.name, &j->job, report);
     }
     if (!status && j->options->given & OPTION_IN_PLACE) {
-        status = check_in_place(&j->subject, report);
+        status = check_in_place(&j->job, report);
     }
     return status;
 }

@@ -2,7 +2,7 @@
 /* tally compile for objects and what they are read as; see object.h. */
 #include "object.h"
 
-#include "../bench/crew.h"
+#include "../bench/workers.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -129,7 +129,7 @@ static int make_members(const maker *m, tly_member *members, size_t count, size_
 {
     work w = { .maker = m, .members = members, .count = count, .failed = count, .report = report };
     pthread_mutex_init(&w.lock, NULL);
-    tly_crew_run(threads < count ? threads : count, make_some, &w);
+    tly_workers_run(threads < count ? threads : count, make_some, &w);
     pthread_mutex_destroy(&w.lock);
     return w.failed < count ? report->status : EXIT_DONE;
 }
@@ -165,7 +165,7 @@ static int make(const tly_options *options, const tly_targets *targets, const tl
 {
     const tally_context_options context = { .size = sizeof context, .cache_folder = "" };
     const size_t kind = which(options->out);
-    const size_t threads = (size_t)(options->jobs ? options->jobs : tly_crew_cpus());
+    const size_t threads = (size_t)(options->jobs ? options->jobs : tly_workers_cpus());
     maker m = { .device_count = targets->count, .format = outputs[kind].format };
     tally_error error = TALLY_ERROR_INIT;
     for (size_t i = 0; i < targets->count; i++) {

@@ -21,7 +21,7 @@ static void escape(tly_text *to, const char *text)
 
 static void write_word(const tly_page *page, tly_text *to)
 {
-    escape(to, page->subject->word);
+    escape(to, page->job->word);
 }
 
 static void write_sizes(const tly_layout *l, tly_text *to)
@@ -50,20 +50,20 @@ static void write_axes(const tally_descriptor *d, tly_text *to)
 
 static void write_summary(const tly_page *page, tly_text *to)
 {
-    const tally_descriptor *d = &page->subject->descriptor;
+    const tally_descriptor *d = &page->job->descriptor;
     tly_text_print(to, "This kernel computes %s%s%s ", tly_about_op(d->op)->results,
                    d->flags & TALLY_REVERSE ? " from the end" : "",
                    d->flags & TALLY_EXCLUSIVE ? ", each without its own element," : "");
-    if (page->subject->scan) {
+    if (page->job->scan) {
         tly_text_print(to, "along axis %d of ", (int)d->axis);
-        write_sizes(&page->subject->in, to);
+        write_sizes(&page->job->in, to);
     } else {
         tly_text_print(to, "over ");
         write_axes(d, to);
         tly_text_print(to, " of ");
-        write_sizes(&page->subject->in, to);
+        write_sizes(&page->job->in, to);
         tly_text_print(to, ". The results are ");
-        write_sizes(&page->subject->out, to);
+        write_sizes(&page->job->out, to);
     }
     tly_text_print(to, ". It is made for <code>");
     escape(to, page->device);

@@ -11,7 +11,7 @@
 #include "../files/text.h"
 
 typedef struct tly_page {
-    const tly_subject *subject;
+    const tly_job *job;
     const char *device; /* what the kernel is for, for people */
     const char *plan;   /* overrides, comma-separated, or "" */
     const char *reasons, *launch, *kir;

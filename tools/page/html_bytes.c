@@ -58,9 +58,9 @@ static const char *level_of(const tly_page *page)
 
 static const expected *find_expected(const tly_page *page)
 {
-    const tly_layout *in = &page->subject->in, *out = &page->subject->out;
-    const tly_measured kind = tly_about_op(page->subject->descriptor.op)->measured;
-    const int is_short = !page->subject->scan && in->count / (out->count ? out->count : 1) <= SHORT;
+    const tly_layout *in = &page->job->in, *out = &page->job->out;
+    const tly_measured kind = tly_about_op(page->job->descriptor.op)->measured;
+    const int is_short = !page->job->scan && in->count / (out->count ? out->count : 1) <= SHORT;
     for (size_t i = 0; i < sizeof all_expected / sizeof *all_expected; i++) {
         const expected *e = &all_expected[i];
         if (e->kind == kind && e->element == in->element && e->is_short == is_short &&
@@ -73,7 +73,7 @@ static const expected *find_expected(const tly_page *page)
 
 static void write_found(const tly_page *page, const expected *e, double bytes, tly_text *to)
 {
-    const int scan = page->subject->scan;
+    const int scan = page->job->scan;
     size_t i = 0;
     while (strcmp(sources[i].level, e->level) != 0 || sources[i].scan != scan) {
         i++;
@@ -103,13 +103,13 @@ static void write_most(const tly_page *page, tly_text *to)
         const int64_t pass = tly_fact(&last, "dispatch", 0, 0);
         passes = pass + 1 > passes ? pass + 1 : passes;
     }
-    const int twice = page->subject->scan && passes > 1;
+    const int twice = page->job->scan && passes > 1;
     tly_text_print(to,
                    "<p class=\"figure\">This kernel should reach at most <strong>%.2f</strong> of "
                    "the speed of "
                    "the best %s.</p><p>The bytes allow no more%s. No GPU was measured "
                    "(<code>docs/performance.md</code>).</p>",
-                   twice ? 2. / 3 : 1., page->subject->scan ? "copy" : "read",
+                   twice ? 2. / 3 : 1., page->job->scan ? "copy" : "read",
                    twice ? ", as the input is read in two passes" : "");
 }
 
@@ -147,7 +147,7 @@ static void write_measured(const tly_page *page, tly_text *to)
 {
     const tly_measurement *m = page->measured;
     const tly_timing *t = &m->timing;
-    const int scan = page->subject->scan;
+    const int scan = page->job->scan;
     const double best = t->ceiling.seconds.median;
     char kernel_on[32], best_on[32], on[32], name[96];
     tly_on_threads(t->threads, kernel_on);
@@ -181,7 +181,7 @@ static void write_measured(const tly_page *page, tly_text *to)
 
 void tly_html_bytes(const tly_page *page, tly_text *to)
 {
-    const tly_layout *in = &page->subject->in, *out = &page->subject->out;
+    const tly_layout *in = &page->job->in, *out = &page->job->out;
     const double bytes[] = { (double)in->count * (double)in->element,
                              (double)out->count * (double)out->element };
     tly_text_print(
@@ -196,7 +196,7 @@ void tly_html_bytes(const tly_page *page, tly_text *to)
         "</tbody></table></div>",
         tly_size(bytes[0] + bytes[1]));
     tly_text_print(
-        to, page->subject->scan
+        to, page->job->scan
                 ? "<p>Each element is read once and written once. A copy moves the same bytes, so "
                   "that its speed is the ceiling.</p>"
                 : "<p>Each element is read once, so that the speed of reading the input is the "
@@ -209,6 +209,6 @@ void tly_html_bytes(const tly_page *page, tly_text *to)
             to,
             "<p class=\"note\">This kernel was not timed. <code>--measure</code> times it beside "
             "%s.</p>",
-            page->subject->scan ? "copies" : "reads");
+            page->job->scan ? "copies" : "reads");
     }
 }

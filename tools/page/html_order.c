@@ -13,14 +13,14 @@ int tly_is_floating(const order *o)
 
 const char *tly_exclusive(const order *o)
 {
-    return o->page->subject->descriptor.flags & TALLY_EXCLUSIVE
+    return o->page->job->descriptor.flags & TALLY_EXCLUSIVE
                ? "<p>The scan is exclusive: the output at an element is the result before it.</p>"
                : "";
 }
 
 void tly_tell_plain(order *o)
 {
-    const int scan = o->page->subject->scan;
+    const int scan = o->page->job->scan;
     begin_step(o, "The plain loop's order");
     tly_text_print(
         o->to,
@@ -199,7 +199,7 @@ static void tell_words(const order *o)
                        "is a set of invocations that exchange values directly: its "
                        "<dfn>lanes</dfn>. A <dfn>workgroup</dfn> is a set that shares memory.");
     }
-    if (o->page->subject->descriptor.flags & TALLY_REVERSE) {
+    if (o->page->job->descriptor.flags & TALLY_REVERSE) {
         tly_text_print(o->to, " The scan goes backwards: x₀ is the last element along the axis.");
     }
     tly_text_print(o->to, "</p>");
@@ -207,7 +207,7 @@ static void tell_words(const order *o)
 
 void tly_html_order(const tly_page *page, tly_text *to)
 {
-    order o = { .page = page, .to = to, .about = tly_about_op(page->subject->descriptor.op) };
+    order o = { .page = page, .to = to, .about = tly_about_op(page->job->descriptor.op) };
     const int kind = page->llvm ? CPU : DEVICE;
     void (*tell)(order *) = tly_tell_plain;
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {

@@ -158,7 +158,7 @@ static void tell_rows_and_groups(order *o, const team *t)
  * the element. */
 static void tell_result(order *o, const team *t)
 {
-    const int exclusive = (o->page->subject->descriptor.flags & TALLY_EXCLUSIVE) != 0;
+    const int exclusive = (o->page->job->descriptor.flags & TALLY_EXCLUSIVE) != 0;
     const int upto = t->unit > 1 && !exclusive, has_own = t->unit == 1;
     const struct {
         int exists;

@@ -55,7 +55,7 @@ static share share_of(const order *o, int by_team)
 static int is_in_order(const order *o, const share *s)
 {
     const int uncut = s->members == 1 && s->chunks <= 1;
-    return o->page->subject->descriptor.order == TALLY_ORDER_SERIAL ||
+    return o->page->job->descriptor.order == TALLY_ORDER_SERIAL ||
            (uncut && tly_is_floating(o) && o->about->as_loop);
 }
 

@@ -178,7 +178,7 @@ static void tell_lane(order *o, const lanes *l, int pieces)
         { { "cba", "<li><var>a</var> is its own piece up to the element.</li>" },
           { "cba", "<li><var>a</var> is its own piece before the element.</li>" } },
     };
-    const int exclusive = (o->page->subject->descriptor.flags & TALLY_EXCLUSIVE) != 0;
+    const int exclusive = (o->page->job->descriptor.flags & TALLY_EXCLUSIVE) != 0;
     begin_step(o, "Across the pieces of a lane");
     tly_text_print(o->to,
                    "<p>The pieces of a lane meet in workgroup memory. Each takes the value of the "

@@ -158,7 +158,7 @@ static void draw(drawing *w)
     tly_text_print(w->to, "</svg></div>");
 }
 
-static void write_table(const drawing *w, const tly_subject *s)
+static void write_table(const drawing *w, const tly_job *s)
 {
     tly_text_print(
         w->to,
@@ -181,12 +181,12 @@ static void write_table(const drawing *w, const tly_subject *s)
 
 void tly_html_tensor(const tly_page *page, tly_text *to)
 {
-    drawing w = { .d = &page->subject->descriptor, .scan = page->subject->scan, .to = to };
+    drawing w = { .d = &page->job->descriptor, .scan = page->job->scan, .to = to };
     choose_sides(&w);
     w.left = LETTER * (int)(strlen(tly_count(w.down.size)) + sizeof ", 8 drawn");
     w.left = w.left > LEAST_LEFT ? w.left : LEAST_LEFT;
     tly_text_print(to, "<figure>");
-    if (page->subject->in.count == 0) {
+    if (page->job->in.count == 0) {
         tly_text_print(
             to, "<p>A size is 0: the tensor has no elements, so there is nothing to draw and "
                 "nothing to run.</p>");
@@ -202,6 +202,6 @@ void tly_html_tensor(const tly_page *page, tly_text *to)
     }
     tly_text_print(to, "</figure>");
     if (w.d->rank > 0) {
-        write_table(&w, page->subject);
+        write_table(&w, page->job);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of the command's own; see crew.h. */
-#include "crew.h"
+/* Threads that last for one piece of work; see workers.h. */
+#include "workers.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,14 +11,14 @@
  * other threads less, kernels would be refused. */
 #define STACK ((size_t)8 << 20)
 
-int32_t tly_crew_cpus(void)
+int32_t tly_workers_cpus(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                        : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-void tly_crew_run(size_t threads, void *(*work)(void *state), void *state)
+void tly_workers_run(size_t threads, void *(*work)(void *state), void *state)
 {
     pthread_attr_t attributes;
     pthread_t *others = threads > 1 ? calloc(threads - 1, sizeof *others) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command line is about: a descriptor, made of a word and perhaps of a file. */
-#ifndef TLY_SUBJECT_H
-#define TLY_SUBJECT_H
+/* What a command is to compute: a descriptor, made of a word and perhaps of a file. */
+#ifndef TLY_JOB_H
+#define TLY_JOB_H
 
 #include "npy.h"
 
@@ -16,24 +16,24 @@ typedef struct tly_layout {
     size_t element;    /* bytes of one */
 } tly_layout;
 
-typedef struct tly_subject {
+typedef struct tly_job {
     tally_descriptor descriptor;
     char word[TALLY_WORD_MAX]; /* canonical */
     int scan;                  /* not a reduction */
     int flat_in, flat_out;     /* the word has in=, out=: the file is a flat buffer */
     tly_layout in, out;        /* neither where a size is open */
-} tly_subject;
+} tly_job;
 
 /* Judges what can be judged of a word before its file is opened: a bad word is EXIT_USAGE even if
  * the file is missing. No size may be open. *dtype is the word's, or TALLY_DTYPE_NONE. */
-int tly_subject_check(const char *word, tally_dtype *dtype, tly_report *report);
+int tly_job_check(const char *word, tally_dtype *dtype, tly_report *report);
 
 /* EXIT_USAGE where a size is open; `file`: a file could have said it. */
-int tly_subject_need_sizes(const tally_descriptor *descriptor, int file, tly_report *report);
+int tly_job_need_sizes(const tally_descriptor *descriptor, int file, tly_report *report);
 
-/* Makes the subject of a word and, unless `npy` is NULL, of the file `name` that completes it and
+/* Makes a job of a word and, unless `npy` is NULL, of the file `name`, which completes the word and
  * must not contradict it. */
-int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly_subject *subject,
-                     tly_report *report);
+int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_job *job,
+                 tly_report *report);
 
 #endif

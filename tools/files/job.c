@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a word and a file to a descriptor. Everything that makes the two contradict each other is
- * found here, before a kernel is asked for, since scripts tell "wrong" (2) from "not here" (3).
+ * From a word and a file to a descriptor; see job.h. Every contradiction between the two is found
+ * here, before a kernel is requested: scripts tell "wrong" (2) from "not here" (3).
  */
-#include "subject.h"
+#include "job.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int has_open_size(const tally_descriptor *d)
     return 0;
 }
 
-int tly_subject_need_sizes(const tally_descriptor *d, int file, tly_report *report)
+int tly_job_need_sizes(const tally_descriptor *d, int file, tly_report *report)
 {
     if (!has_open_size(d)) {
         return EXIT_DONE;
@@ -42,7 +42,7 @@ int tly_subject_need_sizes(const tally_descriptor *d, int file, tly_report *repo
     return EXIT_USAGE;
 }
 
-int tly_subject_check(const char *word, tally_dtype *dtype, tly_report *report)
+int tly_job_check(const char *word, tally_dtype *dtype, tly_report *report)
 {
     /* The shape that most words fit. */
     static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -50,7 +50,7 @@ int tly_subject_check(const char *word, tally_dtype *dtype, tly_report *report)
     int32_t had_dtype;
     int status = read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
     *dtype = !status && had_dtype ? (tally_dtype)any.dtype : TALLY_DTYPE_NONE;
-    return status ? status : tly_subject_need_sizes(&any, 1, report);
+    return status ? status : tly_job_need_sizes(&any, 1, report);
 }
 
 /* Options begin with `:` or `,`, so no other part of a word can look like one. */
@@ -95,10 +95,10 @@ static void suggest_without(const char *word, int part, int had_dtype, tly_repor
 }
 
 /* The file's dtype and shape against the word's. */
-static int compare(const tly_subject *subject, const tly_npy *npy, const char *name,
-                   const char *word, int had_dtype, tly_report *report)
+static int compare(const tly_job *job, const tly_npy *npy, const char *name, const char *word,
+                   int had_dtype, tly_report *report)
 {
-    const tally_descriptor *d = &subject->descriptor;
+    const tally_descriptor *d = &job->descriptor;
     char wanted[200], found[200];
     if ((int32_t)npy->dtype != d->dtype &&
         !(had_dtype && d->dtype == TALLY_BF16 && npy->dtype == TALLY_U16)) {
@@ -107,9 +107,8 @@ static int compare(const tly_subject *subject, const tly_npy *npy, const char *n
         suggest_without(word, DTYPE, had_dtype, report);
         return EXIT_USAGE;
     }
-    if (!subject->flat_in &&
-        (npy->rank != d->rank ||
-         memcmp(npy->sizes, d->sizes, (size_t)d->rank * sizeof *d->sizes) != 0)) {
+    if (!job->flat_in && (npy->rank != d->rank ||
+                          memcmp(npy->sizes, d->sizes, (size_t)d->rank * sizeof *d->sizes) != 0)) {
         print_sizes(wanted, sizeof wanted, d->rank, d->sizes);
         print_sizes(found, sizeof found, npy->rank, npy->sizes);
         tly_refuse(report, EXIT_USAGE, "sizes", "%s holds %s, the word says %s", name, found,
@@ -177,59 +176,59 @@ static int check_reach(const tly_layout *layout, const char *field, tly_report *
     return EXIT_DONE;
 }
 
-static int lay_out(tly_subject *subject, tly_report *report)
+static int lay_out(tly_job *job, tly_report *report)
 {
-    const tally_descriptor *d = &subject->descriptor;
+    const tally_descriptor *d = &job->descriptor;
     const int64_t *in = d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL;
     const int64_t *out = d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL;
     tally_error error = TALLY_ERROR_INIT;
     tally_extent in_bytes, out_bytes;
     int status;
-    if (tally_descriptor_result(d, &subject->out.rank, subject->out.sizes, &subject->out.dtype,
-                                &error) != TALLY_OK ||
+    if (tally_descriptor_result(d, &job->out.rank, job->out.sizes, &job->out.dtype, &error) !=
+            TALLY_OK ||
         tally_descriptor_extent(d, &in_bytes, &out_bytes, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    subject->in.dtype = (tally_dtype)d->dtype;
-    subject->in.rank = d->rank;
-    memcpy(subject->in.sizes, d->sizes, sizeof d->sizes);
-    find_layout(&subject->in, in, d->in_offset, &in_bytes);
-    find_layout(&subject->out, out, d->out_offset, &out_bytes);
-    status = check_reach(&subject->in, "in", report);
-    return status ? status : check_reach(&subject->out, "out", report);
+    job->in.dtype = (tally_dtype)d->dtype;
+    job->in.rank = d->rank;
+    memcpy(job->in.sizes, d->sizes, sizeof d->sizes);
+    find_layout(&job->in, in, d->in_offset, &in_bytes);
+    find_layout(&job->out, out, d->out_offset, &out_bytes);
+    status = check_reach(&job->in, "in", report);
+    return status ? status : check_reach(&job->out, "out", report);
 }
 
-int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly_subject *subject,
-                     tly_report *report)
+int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_job *job,
+                 tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     int32_t had_dtype;
     int status;
-    memset(subject, 0, sizeof *subject);
+    memset(job, 0, sizeof *job);
     status = read_word(word, npy ? tally_dtype_name(npy->dtype) : NULL, npy ? npy->rank : 0,
-                       npy ? npy->sizes : NULL, &subject->descriptor, &had_dtype, report);
+                       npy ? npy->sizes : NULL, &job->descriptor, &had_dtype, report);
     if (status) {
         return status;
     }
-    subject->scan = tally_op_is_scan((tally_op)subject->descriptor.op);
-    subject->flat_in = has_option(word, "in=");
-    subject->flat_out = has_option(word, "out=");
+    job->scan = tally_op_is_scan((tally_op)job->descriptor.op);
+    job->flat_in = has_option(word, "in=");
+    job->flat_out = has_option(word, "out=");
     if (npy) {
-        status = compare(subject, npy, name, word, had_dtype, report);
-        if (!status && npy->fortran && !subject->flat_in) {
-            set_fortran_strides(&subject->descriptor);
+        status = compare(job, npy, name, word, had_dtype, report);
+        if (!status && npy->fortran && !job->flat_in) {
+            set_fortran_strides(&job->descriptor);
         }
     }
-    if (!status && !has_open_size(&subject->descriptor)) {
-        status = lay_out(subject, report);
+    if (!status && !has_open_size(&job->descriptor)) {
+        status = lay_out(job, report);
     }
-    if (!status && npy && subject->flat_in && subject->in.high >= npy->count) {
+    if (!status && npy && job->flat_in && job->in.high >= npy->count) {
         status = tly_refuse(report, EXIT_USAGE, "in",
                             "the strides reach index %lld, %s holds %lld elements",
-                            (long long)subject->in.high, name, (long long)npy->count);
+                            (long long)job->in.high, name, (long long)npy->count);
     }
-    if (!status && tally_descriptor_print(&subject->descriptor, subject->word, sizeof subject->word,
-                                          NULL, &error) != TALLY_OK) {
+    if (!status && tally_descriptor_print(&job->descriptor, job->word, sizeof job->word, NULL,
+                                          &error) != TALLY_OK) {
         status = tly_adopt(report, &error);
     }
     return status;

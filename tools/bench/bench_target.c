@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Targets of benchmarks; see bench_target.h. Only this file tells CPUs and Vulkan devices apart
+ * while kernels are timed. */
+#include "bench_target.h"
+
+#include "workers.h"
+
+#ifdef TALLY_VULKAN
+#include "bench_gpu.h"
+#endif
+
+#include <string.h>
+
+const tly_move_names tly_move_names_of[2] = {
+    [TLY_COPIES] = { "copy", "copy_seconds", "copies", "copy_threads" },
+    [TLY_READS] = { "read", "read_seconds", "reads", "read_threads" },
+};
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+tly_moves tly_bench_target_moves(const tly_bench_target *target)
+{
+    return target->job.scan ? TLY_COPIES : TLY_READS;
+}
+
+#ifdef TALLY_VULKAN
+static int on_gpu(const tly_bench_target *target)
+{
+    return strncmp(target->selector, "vulkan", 6) == 0;
+}
+#endif
+
+/* --- beginning and end ----------------------------------------------------------------------- */
+
+/* The buffers hold the tensors and, where that is less, what is copied or read. */
+static void measure_sizes(tly_bench_target *target)
+{
+    const tly_job *s = &target->job;
+    size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
+    target->bytes = in + out;
+    target->moved = s->scan ? target->bytes : in;
+    target->ceiling = s->scan ? target->moved / 2 : in;
+    target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
+    target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
+                               s->scan ? target->ceiling : 0);
+}
+
+static tally_status open_device(tly_bench_target *target, const char *cache_folder,
+                                tally_error *error)
+{
+    const tally_context_options options = { .size = sizeof options,
+                                            .threads = target->threads,
+                                            .cache_folder = cache_folder };
+    tally_status status = tally_context_create(&options, &target->context, error);
+#ifdef TALLY_VULKAN
+    if (status == TALLY_OK && on_gpu(target)) {
+        status = tly_gpu_open(target->context, target->selector, target->in_bytes,
+                              target->out_bytes, tly_bench_target_moves(target), target->ceiling,
+                              &target->gpu, error);
+    }
+#endif
+    return status;
+}
+
+int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const char *selector,
+                             const tly_options *options, const char *cache_folder,
+                             tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    memset(target, 0, sizeof *target);
+    target->job = *job;
+    snprintf(target->selector, sizeof target->selector, "%s", selector);
+    measure_sizes(target);
+    target->threads = options->threads ? options->threads : tly_workers_cpus();
+    return open_device(target, cache_folder, &error) == TALLY_OK ? EXIT_DONE
+                                                                 : tly_adopt(report, &error);
+}
+
+int tly_bench_target_open(tly_bench_target *target, const char *word, const tly_options *options,
+                          const char *cache_folder, tly_report *report)
+{
+    tly_job job;
+    char selector[32];
+    memset(target, 0, sizeof *target);
+    int status = tly_job_make(word, NULL, NULL, &job, report);
+    if (!status) {
+        status = tly_job_need_sizes(&job.descriptor, 0, report);
+    }
+    if (!status) {
+        status = tly_device_find(options->device, selector, report);
+    }
+    return status ? status
+                  : tly_bench_target_open_on(target, &job, selector, options, cache_folder, report);
+}
+
+static int get_memory(const tly_bench_target *target, char **memory, size_t bytes,
+                      tly_report *report)
+{
+    *memory = *memory ? *memory : tly_memory_get(bytes);
+    return *memory ? EXIT_DONE
+                   : tly_refuse(report, EXIT_MEMORY, "sizes",
+                                "no memory for tensors of %zu and %zu bytes", target->in_bytes,
+                                target->out_bytes);
+}
+
+int tly_bench_target_lay(tly_bench_target *target, tly_report *report)
+{
+    int status = get_memory(target, &target->in[TLY_TIMED], target->in_bytes, report);
+    return status ? status : get_memory(target, &target->out, target->out_bytes, report);
+}
+
+int tly_bench_target_fill(tly_bench_target *target, int input, const tly_kind *kind,
+                          tly_report *report)
+{
+    const tly_job *s = &target->job;
+    int64_t count = (int64_t)(target->in_bytes / s->in.element);
+    int64_t step = s->scan ? s->in.strides[s->descriptor.axis] : 0;
+    char **in = &target->in[target->gpu ? TLY_TIMED : input];
+    int status = get_memory(target, in, target->in_bytes, report);
+    if (status) {
+        return status;
+    }
+    target->data = kind;
+    tly_progress("filling", (uint64_t)count);
+    tly_kind_fill(kind, &s->descriptor, step, *in, count, tly_progress_at);
+#ifdef TALLY_VULKAN
+    tally_error error = TALLY_ERROR_INIT;
+    if (target->gpu &&
+        tly_gpu_fill(target->gpu, input, *in, target->in_bytes, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+#endif
+    return EXIT_DONE;
+}
+
+void tly_bench_target_close(tly_bench_target *target)
+{
+#ifdef TALLY_VULKAN
+    tly_gpu_close(&target->gpu);
+#endif
+    tally_context_destroy(&target->context);
+    for (int k = 0; k < TLY_INPUTS; k++) {
+        tly_memory_free(target->in[k], target->in_bytes);
+    }
+    tly_memory_free(target->out, target->out_bytes);
+    memset(target, 0, sizeof *target);
+}
+
+/* --- kernels --------------------------------------------------------------------------------- */
+
+tally_status tly_bench_target_make(tly_bench_target *target, const char *plan, tly_runner *runner,
+                                   tally_error *error)
+{
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = target->selector,
+                                           .plan = plan };
+#ifdef TALLY_VULKAN
+    if (target->gpu) {
+        return tly_gpu_make(target->gpu, &target->job.descriptor, plan, &runner->gpu, error);
+    }
+#endif
+    return tally_kernel_create(target->context, &target->job.descriptor, &options, &runner->cpu,
+                               error);
+}
+
+void tly_runner_drop(tly_runner *runner)
+{
+    tally_kernel_destroy(&runner->cpu);
+#ifdef TALLY_VULKAN
+    tally_vulkan_kernel_destroy(&runner->gpu);
+#endif
+}
+
+tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *runner,
+                                  tally_error *error)
+{
+#ifdef TALLY_VULKAN
+    if (target->gpu) {
+        return tly_gpu_run(target->gpu, runner->gpu, TLY_JUDGED, target->out, target->out_bytes,
+                           error);
+    }
+#endif
+    memset(target->out, 0, target->out_bytes);
+    return tally_kernel_run_threads(runner->cpu, target->in[TLY_JUDGED], target->out,
+                                    target->threads, error);
+}
+
+tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *runner,
+                                   const tly_runner *base, double seconds,
+                                   tly_time_progress progress, tly_timing *timing,
+                                   tally_error *error)
+{
+#ifdef TALLY_VULKAN
+    if (target->gpu) {
+        return tly_gpu_time(target->gpu, runner->gpu, base ? base->gpu : NULL, seconds, progress,
+                            timing, error);
+    }
+#endif
+    const tly_race race = { .kernel = runner->cpu,
+                            .base = base ? base->cpu : NULL,
+                            .in = target->in[TLY_TIMED],
+                            .out = target->out,
+                            .moves = tly_bench_target_moves(target),
+                            .bytes = target->ceiling,
+                            .threads = target->threads,
+                            .seconds = seconds,
+                            .progress = progress };
+    return tly_time(&race, timing, error);
+}
+
+void tly_json_times(const char *name, const tly_spread *seconds)
+{
+    printf("\"%s\": {\"min\": %.9g, \"median\": %.9g, \"max\": %.9g}, ", name, seconds->min,
+           seconds->median, seconds->max);
+}
