@@ -76,7 +76,7 @@ static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level
     memset(&made, 0, sizeof made);
     made.level = o->numbers[level];
     if (word->geometry->empty) {
-        made.ready.empty = 1;
+        made.prepared.empty = 1;
     } else {
         const code *c;
         tally_status status = need(w, word, word->problems, o->levels[level], &c);
@@ -84,8 +84,8 @@ static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level
             return status;
         }
         *entry = c->entry;
-        tly_ready_make(&made.ready, word->problems, word->geometry, &c->launch, TLY_MOST_SCRATCH,
-                       TLY_AHEAD_STREAM_BYTES);
+        tly_prepared_make(&made.prepared, word->problems, word->geometry, &c->launch,
+                          TLY_MOST_SCRATCH, TLY_AHEAD_STREAM_BYTES);
     }
     memcpy(row, &made.level, WORDS * sizeof *row);
     return TALLY_OK;

@@ -9,7 +9,7 @@
 #include "cpu/cpu.h"
 #include "host/error.h"
 #include "host/fork.h"
-#include "host/guess.h"
+#include "host/suggest.h"
 #include "vulkan/profile.h"
 
 #include <stdio.h>

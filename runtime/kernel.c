@@ -7,7 +7,7 @@
 #include "context/internal.h"
 
 #include "context/backend.h"
-#include "context/local.h"
+#include "context/thread_cache.h"
 #include "cpu/cpu.h"
 #include "descriptor/descriptor.h"
 #include "host/checked.h"
@@ -173,7 +173,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = tly_element_bytes(p, TLY_OUT);
     tly_entry full = atomic_load_explicit(&k->object->entry, memory_order_acquire);
     atomic_init(&k->entry, full != NULL ? full : k->object->quick.entry);
-    tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes, tly_stream_bytes());
+    tly_prepared_make(&k->prepared, p, g, l, k->context->limits.scratch_bytes, tly_stream_bytes());
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     k->chunk_step = tly_multiply(l->chunk, k->args.tensor[TLY_IN].axis);
     prepare_cuts(k, l, in_bytes);
@@ -291,10 +291,10 @@ static tally_status make(tally_kernel *k, const tly_request *request, int full, 
         status = tly_native_get(k->context, request, full, &k->object, &origin, error);
     }
     if (status == TALLY_NO_GENERATOR) {
-        status = tly_tell_never(k->context, request, error);
+        status = tly_fail_never(k->context, request, error);
     }
     if (!on_device) {
-        tly_tell_creation(k->context, request, &origin, start, status, error);
+        tly_log_creation(k->context, request, &origin, start, status, error);
     }
     return status;
 }
@@ -331,20 +331,20 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
         return status;
     }
     if (!k->empty) {
-        tly_ready_check(&k->ready, &request.problem, &request.geometry);
+        tly_prepared_check(&k->prepared, &request.problem, &request.geometry);
     }
     if (k->object != NULL) {
         prepare(k, &request);
     }
     if (k->gpu == NULL) {
-        k->word = tly_tell_word(context, &request);
+        k->word = tly_log_word(context, &request);
         if (k->word != NULL) {
             atomic_init(&k->plain, 0);
         }
     }
     /* What is told is asked for the long way. */
     if (s->count > 0 && k->word == NULL) {
-        tly_seen_add(k);
+        tly_thread_cache_add(k);
     }
     *kernel = k;
     return TALLY_OK;
@@ -363,7 +363,7 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
     }
     seen s;
     look_at(context, descriptor, options, &s);
-    tally_kernel *found = s.count > 0 ? tly_seen_find(s.words, s.count, s.hash) : NULL;
+    tally_kernel *found = s.count > 0 ? tly_thread_cache_find(s.words, s.count, s.hash) : NULL;
     if (found != NULL) {
         *kernel = found;
         return TALLY_OK;

@@ -7,7 +7,7 @@
  */
 #include "fake.h"
 
-#include "../runtime/context/local.h"
+#include "../runtime/context/thread_cache.h"
 #include "../runtime/cpu/cpu.h"
 
 #include <errno.h>
@@ -254,12 +254,12 @@ static void no_key_to_remember(void)
         kernels[i] = fake_kernel(context, "cumsum:i64:40:axis=0", NULL);
         EXPECT(kernels[i] != NULL, "no kernel");
     }
-    EXPECT(tly_seen_hits(context) == 0, "remembered without a key");
+    EXPECT(tly_thread_cache_hits(context) == 0, "remembered without a key");
     free_keys();
     for (int i = 2; i < 4; i++) {
         kernels[i] = fake_kernel(context, "cumsum:i64:40:axis=0", NULL);
     }
-    EXPECT(tly_seen_hits(context) == 1, "%d hits", (int)tly_seen_hits(context));
+    EXPECT(tly_thread_cache_hits(context) == 1, "%d hits", (int)tly_thread_cache_hits(context));
     for (int i = 0; i < 4; i++) {
         tally_kernel_destroy(&kernels[i]);
     }

@@ -27,7 +27,7 @@ static tally_status scan(const cutter *c, int64_t begin, int64_t end, const char
 
     for (; task.begin < end && !status; task.begin = task.end) {
         int64_t result;
-        task.end = tly_call_end(&c->kernel->ready, task.begin, end);
+        task.end = tly_call_end(&c->kernel->prepared, task.begin, end);
         status = c->call(c->user, c->args, &task, &result, c->error);
     }
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of the generator's take of scratch, however long the rows: nothing runs. */
 #include "../runtime/context/internal.h"
-#include "../runtime/launch/ready.h"
+#include "../runtime/launch/prepared.h"
 
 #include <criterion/criterion.h>
 

@@ -6,7 +6,7 @@
 
 #include <tally.h>
 
-#include "../runtime/host/guess.h"
+#include "../runtime/host/suggest.h"
 
 /* Valid words and their canonical forms; NULL where the word is canonical itself. */
 static const struct {
@@ -596,11 +596,11 @@ Test(word, names_are_guessed)
         { "_", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tly_guess guess = tly_guess_begin(cases[i].text, strlen(cases[i].text));
+        tly_suggestion guess = tly_suggest_begin(cases[i].text, strlen(cases[i].text));
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            tly_guess_try(&guess, names[k]);
+            tly_suggest_try(&guess, names[k]);
         }
-        tly_guess_alias(&guess, "prefixsum", "cumsum");
+        tly_suggest_alias(&guess, "prefixsum", "cumsum");
         cr_expect(cases[i].best == NULL
                       ? guess.best == NULL
                       : guess.best != NULL && strcmp(guess.best, cases[i].best) == 0,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../runtime/host/error.h"
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #define SHOW(piece) (int)((piece).length < 80 ? (piece).length : 80), (piece).at
 
@@ -36,18 +36,18 @@ static int is(piece text, const char *name)
 static tally_status read_template(const tly_plan_keys *const *templates, size_t count, piece item,
                                   piece value, int32_t *id, tally_error *e)
 {
-    tly_guess guess = tly_guess_begin(value.at, value.length);
+    tly_suggestion guess = tly_suggest_begin(value.at, value.length);
     char names[sizeof e->hint] = "";
     for (size_t i = 0; i < count; i++) {
         if (is(value, templates[i]->name)) {
             *id = (int32_t)i;
             return TALLY_OK;
         }
-        tly_guess_try(&guess, templates[i]->name);
+        tly_suggest_try(&guess, templates[i]->name);
         tly_names_add(names, sizeof names, templates[i]->name);
     }
-    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' names no template" TLY_GUESS, SHOW(item),
-             TLY_GUESSED(&guess));
+    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' names no template" TLY_SUGGESTION, SHOW(item),
+             TLY_SUGGESTED(&guess));
     tly_error_hint(e, "templates: %s", names);
     return TALLY_INVALID;
 }
@@ -64,14 +64,14 @@ static void hint_keys(tally_error *e, const tly_plan_keys *keys)
 static tally_status refuse_key(const tly_plan_keys *const *templates, size_t count,
                                const tly_plan_keys *chosen, piece name, tally_error *e)
 {
-    tly_guess guess = tly_guess_begin(name.at, name.length);
+    tly_suggestion guess = tly_suggest_begin(name.at, name.length);
     for (size_t k = 0; chosen != NULL && k < chosen->count; k++)
-        tly_guess_try(&guess, chosen->key[k].name);
+        tly_suggest_try(&guess, chosen->key[k].name);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < templates[i]->count; k++)
-            tly_guess_try(&guess, templates[i]->key[k].name);
-    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' is no key of a plan" TLY_GUESS, SHOW(name),
-             TLY_GUESSED(&guess));
+            tly_suggest_try(&guess, templates[i]->key[k].name);
+    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' is no key of a plan" TLY_SUGGESTION, SHOW(name),
+             TLY_SUGGESTED(&guess));
     if (chosen != NULL)
         hint_keys(e, chosen);
     return TALLY_INVALID;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "../../runtime/host/error.h"
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 #include "operator.h"
 
 enum { LIST = 160 };

@@ -2,9 +2,9 @@
 /* The disk cache; see store.h. */
 #include "store.h"
 
+#include "../host/byte_buffer.h"
 #include "../host/env.h"
 #include "../host/error.h"
-#include "../host/gather.h"
 #include "../host/hash.h"
 #include "../host/library.h"
 #include "entry.h"
@@ -104,9 +104,10 @@ int tly_store_key_make(tly_store_key *key, const char *kind, const void *facts, 
 
 static void *load_from_host(tly_store *store, const tly_store_key *key, size_t *count)
 {
-    tly_gathered g = { .most = TLY_ENTRY_MOST };
+    tly_byte_buffer g = { .most = TLY_ENTRY_MOST };
     if (store->load == NULL ||
-        store->load(store->user, key->bytes, key->count, tly_gather, &g) != 0 || g.failed) {
+        store->load(store->user, key->bytes, key->count, tly_byte_buffer_add, &g) != 0 ||
+        g.failed) {
         free(g.bytes);
         return NULL;
     }

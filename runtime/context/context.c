@@ -10,7 +10,7 @@
 #include "../host/checked.h"
 #include "../host/error.h"
 #include "backend.h"
-#include "local.h"
+#include "thread_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void touch(tally_context *context, tally_kernel *kernel)
 
 static void release(void *context)
 {
-    tly_seen_forget(context, touch);
+    tly_thread_cache_forget(context, touch);
 }
 
 /* Bytes read and written, see below. */
@@ -225,7 +225,7 @@ void tally_context_destroy(tally_context **context)
     if (c->cache.rules.quick) {
         tly_background_end(&c->background);
     }
-    tly_seen_forget(c, NULL);
+    tly_thread_cache_forget(c, NULL);
     tly_vulkan_forget(c);
     tly_pool_end(&c->pool);
     tly_scratch_end(&c->spare);
@@ -248,7 +248,7 @@ void tally_context_stats(const tally_context *context, tally_stats *stats)
     /* The counters' lock is no part of what the caller sees as the context. */
     tally_context *c = (tally_context *)(uintptr_t)context;
     if (c != NULL && tly_fork_enter()) {
-        all.hits = tly_seen_hits(c);
+        all.hits = tly_thread_cache_hits(c);
         pthread_mutex_lock(&c->cache.lock);
         all.compiled = c->cache.compiled;
         all.hits += c->cache.hits;

@@ -3,7 +3,7 @@
  * The runtime's insides: what a context and a kernel are, and the few functions that its files
  * share. Nothing here is exported.
  *
- *   descriptor -> kernel.c: seen by this thread before? (local.c)
+ *   descriptor -> kernel.c: seen by this thread before? (thread_cache.c)
  *              -> canonical problem -> cache.c: made before? -> store.c -> generator.c -> load.c
  *   kernel     -> launch.c: one thread, or tasks by ticket (chain.c hands carries on) -> pool.c
  */
@@ -15,7 +15,7 @@
 #include "../launch/debug.h"
 #include "../launch/load.h"
 #include "../launch/pool.h"
-#include "../launch/ready.h"
+#include "../launch/prepared.h"
 #include "../launch/scratch.h"
 #include "../launch/worth.h"
 #include "../problem/abi.h"
@@ -84,9 +84,9 @@ struct tally_context {
  * and `plain` while it runs quick code, and for what runs learn. */
 struct tally_kernel {
     union {
-        tly_ready ready;
+        tly_prepared prepared;
         struct {
-            TLY_READY_FIELDS
+            TLY_PREPARED_FIELDS
         };
     };
     _Atomic(tly_entry) entry; /* tasks take it from tly_entry_of */
@@ -175,14 +175,15 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
 tally_status tly_native_supports(tally_context *context, const tly_request *request,
                                  tally_error *error);
 
-/* tell.c: TALLY_NO_GENERATOR; where kernels are never made, with a message that has the word. */
-tally_status tly_tell_never(const tally_context *context, const tly_request *request,
+/* log_events.c: TALLY_NO_GENERATOR. If the context never makes kernels, the message has the word of
+ * the missing one and the hint says how to get it. */
+tally_status tly_fail_never(const tally_context *context, const tly_request *request,
                             tally_error *error);
 
-/* tell.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is
- * in no pack either, by the dtypes that were asked for. A missing helper program has a hint of
- * its own. */
-void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error);
+/* log_events.c: adds a hint to TALLY_NO_GENERATOR, which is there without a generator or without
+ * LLVM: which kernel no pack has, by the dtypes that were requested. A missing helper program has a
+ * hint of its own. */
+void tly_hint_missing(tally_context *context, const tly_request *request, tally_error *error);
 
 /* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
 tally_status tly_native_keep(tally_context *context, const tly_request *request,
@@ -191,15 +192,14 @@ tally_status tly_native_keep(tally_context *context, const tly_request *request,
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
 
-/* tell.c: a creation that began at `start` has ended with `status`. Tells it where somebody
- * listens, and keeps every stage of a new kernel where TALLY_DUMP asks for that. Within the fork
- * gate. */
-void tly_tell_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
-                       uint64_t start, tally_status status, const tally_error *error);
+/* log_events.c: logs a creation that began at `start` and ended with `status`, if there is a log,
+ * and with TALLY_DUMP keeps every stage of a new kernel. Within the fork gate. */
+void tly_log_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
+                      uint64_t start, tally_status status, const tally_error *error);
 
-/* tell.c: the request's word from malloc, for its kernel to tell runs with; NULL: they are not
- * told, or there is no memory. */
-char *tly_tell_word(const tally_context *context, const tly_request *request);
+/* log_events.c: the request's word from malloc, with which its kernel logs runs. NULL if runs are
+ * not logged, or without memory. */
+char *tly_log_word(const tally_context *context, const tly_request *request);
 
 /* inspect.c: the name of a stage that kernels of this request have, and "" for others. */
 const char *tly_stage_name(const tly_request *request, tally_stage stage);

@@ -48,12 +48,12 @@ static const char *const bare[] = { "keepdims", "exclusive", "reverse", "last", 
 /* Whether a name is nearer to an option's than to a dtype's. */
 static int is_near_option(const char *part, size_t name)
 {
-    tly_guess option = tly_guess_begin(part, name), dtype = option;
+    tly_suggestion option = tly_suggest_begin(part, name), dtype = option;
     for (int i = 0; bare[i] != NULL; i++) {
-        tly_word_guess(&option, bare[i]);
+        tly_word_try(&option, bare[i]);
     }
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
-        tly_word_guess(&dtype, tly_dtypes[i].name);
+        tly_word_try(&dtype, tly_dtypes[i].name);
     }
     return option.best != NULL && (dtype.best == NULL || option.distance < dtype.distance);
 }

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "../host/guess.h"
+#include "../host/suggest.h"
 #include "word_reader.h"
 
-/* Names that others have for what Tally has, in small letters and without '_' (guess.h). */
+/* Names that others have for what Tally has, in small letters and without '_' (suggest.h). */
 static const struct {
     const char *other, *name;
 } aliases[] = {
@@ -86,12 +86,12 @@ static const struct {
     { "selectlastindex", "last" },
 };
 
-void tly_word_guess(tly_guess *guess, const char *name)
+void tly_word_try(tly_suggestion *guess, const char *name)
 {
-    tly_guess_try(guess, name);
+    tly_suggest_try(guess, name);
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
         if (strcmp(aliases[i].name, name) == 0) {
-            tly_guess_alias(guess, aliases[i].other, name);
+            tly_suggest_alias(guess, aliases[i].other, name);
         }
     }
 }

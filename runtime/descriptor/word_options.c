@@ -106,14 +106,14 @@ static tally_status one_of(tly_reader *r, tly_span value, const char *field,
             return TALLY_OK;
         }
     }
-    tly_guess guess = tly_guess_begin(value.at, (size_t)(value.end - value.at));
+    tly_suggestion guess = tly_suggest_begin(value.at, (size_t)(value.end - value.at));
     char list[64] = "";
     for (int32_t i = 0; names[i] != NULL; i++) {
-        tly_guess_try(&guess, names[i]);
+        tly_suggest_try(&guess, names[i]);
         tly_names_add(list, sizeof list, names[i]);
     }
-    tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'" TLY_GUESS, field, TLY_SHOW(value),
-                    TLY_GUESSED(&guess));
+    tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'" TLY_SUGGESTION, field,
+                    TLY_SHOW(value), TLY_SUGGESTED(&guess));
     if (guess.best == NULL || !tly_word_suggest(r, "type", value, guess.best)) {
         tly_error_hint(r->error, "%s= takes %s; leave it out for the default", field, list);
     }
@@ -214,7 +214,7 @@ int tly_word_option_name(int index, int op, tly_word_name *name)
 static tally_status refuse_name(const tly_reader *r, tly_span name, const option *found)
 {
     const tly_op_facts *op = &tly_ops[r->d.op];
-    tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
+    tly_suggestion guess = tly_suggest_begin(name.at, (size_t)(name.end - name.at));
     const int valued = *name.end == '=';
     int fits = 0; /* whether the nearest name takes a value as this one has it */
     char list[90] = "";
@@ -222,7 +222,7 @@ static tally_status refuse_name(const tly_reader *r, tly_span name, const option
         if (is_for(&options[i], op)) {
             char text[16] = "";
             const char *before = guess.best;
-            tly_word_guess(&guess, options[i].name);
+            tly_word_try(&guess, options[i].name);
             fits = guess.best == before ? fits : (options[i].read != NULL) == valued;
             strncpy(text, options[i].name, sizeof text - 2);
             if (options[i].read != NULL) {
@@ -232,11 +232,11 @@ static tally_status refuse_name(const tly_reader *r, tly_span name, const option
         }
     }
     if (found != NULL) {
-        tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_GUESS, found->name,
-                        tally_op_name((tally_op)r->d.op), TLY_GUESSED(&guess));
+        tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_SUGGESTION, found->name,
+                        tally_op_name((tally_op)r->d.op), TLY_SUGGESTED(&guess));
     } else {
-        tly_word_refuse(r, name.at, "option", "'%.*s' is no option" TLY_GUESS, TLY_SHOW(name),
-                        TLY_GUESSED(&guess));
+        tly_word_refuse(r, name.at, "option", "'%.*s' is no option" TLY_SUGGESTION, TLY_SHOW(name),
+                        TLY_SUGGESTED(&guess));
     }
     if (tly_word_equals(name, "dtype")) {
         tly_error_hint(r->error, "dtypes follow the operator, the output's behind '>': '%s:>f64'",

@@ -73,11 +73,11 @@ tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64
 
 #define EXAMPLE "cumsum:f32:1024x512:axis=1, that is OP:DTYPE:SIZES:OPTION,OPTION"
 
-static tly_guess guess_op(const char *text, size_t length)
+static tly_suggestion suggest_op(const char *text, size_t length)
 {
-    tly_guess guess = tly_guess_begin(text, length);
+    tly_suggestion guess = tly_suggest_begin(text, length);
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        tly_word_guess(&guess, tally_op_name((tally_op)op));
+        tly_word_try(&guess, tally_op_name((tally_op)op));
     }
     return guess;
 }
@@ -93,13 +93,13 @@ static tally_status read_op(tly_reader *r)
     /* A name may have been ended by the wrong character. */
     size_t length = strspn(r->op.at,
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.0123456789");
-    tly_guess guess = guess_op(r->op.at, length);
+    tly_suggestion guess = suggest_op(r->op.at, length);
     const char *dot = memchr(r->op.at, '.', length);
     if (guess.best == NULL && dot != NULL) { /* np.sum */
-        guess = guess_op(dot + 1, length - (size_t)(dot + 1 - r->op.at));
+        guess = suggest_op(dot + 1, length - (size_t)(dot + 1 - r->op.at));
     }
-    tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator" TLY_GUESS, TLY_SHOW(r->op),
-                    TLY_GUESSED(&guess));
+    tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator" TLY_SUGGESTION, TLY_SHOW(r->op),
+                    TLY_SUGGESTED(&guess));
     if (r->op.at + length != r->op.end) {
         tly_error_hint(r->error, "a word looks like " EXAMPLE);
     } else if (guess.best == NULL || !tly_word_suggest(r, "type", r->op, guess.best)) {
@@ -116,14 +116,14 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
             return TALLY_OK;
         }
     }
-    tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
+    tly_suggestion guess = tly_suggest_begin(name.at, (size_t)(name.end - name.at));
     char names[TLY_MOST_NAMES] = "";
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
-        tly_word_guess(&guess, tly_dtypes[i].name);
+        tly_word_try(&guess, tly_dtypes[i].name);
         tly_names_add(names, sizeof names, tly_dtypes[i].name);
     }
-    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_GUESS, TLY_SHOW(name),
-                    TLY_GUESSED(&guess));
+    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_SUGGESTION, TLY_SHOW(name),
+                    TLY_SUGGESTED(&guess));
     const int joined = memchr(name.at, ',', (size_t)(name.end - name.at)) != NULL &&
                        tly_word_suggest_colon(r, "parts have ':' between them:", name.at);
     if (!joined && (guess.best == NULL || !tly_word_suggest(r, "type", name, guess.best))) {

@@ -7,7 +7,7 @@
 #ifndef TLY_WORD_READER_H
 #define TLY_WORD_READER_H
 
-#include "../host/guess.h"
+#include "../host/suggest.h"
 #include "descriptor.h"
 #include "tensors.h"
 
@@ -49,8 +49,8 @@ tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64
 tally_status tly_word_parse(const char *word, const char *written, tally_descriptor *descriptor,
                             tally_error *error);
 
-/* tly_guess_try, and other libraries' names for this one. */
-void tly_word_guess(tly_guess *guess, const char *name);
+/* tly_suggest_try, and other libraries' names for this one. */
+void tly_word_try(tly_suggestion *guess, const char *name);
 
 /*
  * Hints that are words to be typed, after `why`: what the author wrote with a part replaced, with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a caller's pointers are refused; see ready.h. Not of objects made ahead of time, which say
+/* Why a caller's pointers are refused; see prepared.h. Not of objects made ahead of time, which say
  * less. */
-#include "ready.h"
+#include "prepared.h"
 
 #include "../host/error.h"
 

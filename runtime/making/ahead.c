@@ -34,7 +34,7 @@ static uint32_t features(void)
     return now;
 }
 
-static int64_t flags_of(const tly_ready *r)
+static int64_t flags_of(const tly_prepared *r)
 {
     return r->bytes > TLY_AHEAD_STREAM_BYTES ? TLY_LAUNCH_STREAM
            : features() & TLY_FEATURE_INTEL  ? TLY_LAUNCH_CLAIM
@@ -42,7 +42,7 @@ static int64_t flags_of(const tly_ready *r)
 }
 
 /* Tiles of one part: of rows and of reductions whole ones, so that none waits for another part. */
-static void take_part(const tly_ready *r, int64_t part, int64_t parts, tly_task *task)
+static void take_part(const tly_prepared *r, int64_t part, int64_t parts, tly_task *task)
 {
     int whole = r->form == TLY_ROWS || tly_reduces((int)r->form);
     int64_t unit = whole ? r->row_tiles : 1, units = r->tiles / unit;
@@ -51,7 +51,7 @@ static void take_part(const tly_ready *r, int64_t part, int64_t parts, tly_task 
     task->end = task->begin + (each + (part < more)) * unit;
 }
 
-static __attribute__((noinline)) void call_on_stack(const tly_ready *r, tly_entry entry,
+static __attribute__((noinline)) void call_on_stack(const tly_prepared *r, tly_entry entry,
                                                     const tly_args *args, tly_task *task)
 {
     alignas(LINE) char scratch[TLY_STACK_SCRATCH];
@@ -59,7 +59,7 @@ static __attribute__((noinline)) void call_on_stack(const tly_ready *r, tly_entr
     tly_call_tiles(r, entry, args, *task);
 }
 
-static int call(const tly_ready *r, tly_entry entry, const tly_args *args, tly_task *task)
+static int call(const tly_prepared *r, tly_entry entry, const tly_args *args, tly_task *task)
 {
     if (r->scratch_bytes == 0) {
         tly_call_tiles(r, entry, args, *task);
@@ -79,7 +79,7 @@ static int call(const tly_ready *r, tly_entry entry, const tly_args *args, tly_t
     return 0;
 }
 
-static int run(const tly_ready *r, tly_entry entry, const void *in, void *out, int64_t part,
+static int run(const tly_prepared *r, tly_entry entry, const void *in, void *out, int64_t part,
                int64_t parts)
 {
     static const max_align_t nowhere;
@@ -95,7 +95,7 @@ static int run(const tly_ready *r, tly_entry entry, const void *in, void *out, i
     }
     tly_args args;
     tly_task task = { .begin = 0 };
-    tly_ready_complete(r, &p, flags_of(r), &args);
+    tly_prepared_complete(r, &p, flags_of(r), &args);
     take_part(r, part, parts, &task);
     return task.begin < task.end ? call(r, entry, &args, &task) : 0;
 }
@@ -108,7 +108,7 @@ int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *
     for (int64_t i = 0; i < word->count; i++) {
         const tly_ahead_code *code = &word->codes[i];
         if (levels >> code->level & 1) {
-            return run(&code->ready, code->entry, in, out, part, parts);
+            return run(&code->prepared, code->entry, in, out, part, parts);
         }
     }
     return NOT_SUPPORTED;
@@ -144,21 +144,21 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const v
     tally_descriptor full = word->full;
     tly_problem problem;
     tly_geometry geometry;
-    tly_ready ready;
+    tly_prepared prepared;
     if (!tly_close_sizes(&full, sizes)) {
         return INVALID;
     }
-    memset(&ready, 0, sizeof ready);
+    memset(&prepared, 0, sizeof prepared);
     tly_canonicalise_closed(&full, &problem, &geometry);
     if (geometry.empty) {
-        ready.empty = 1;
-        return run(&ready, NULL, in, out, part, parts);
+        prepared.empty = 1;
+        return run(&prepared, NULL, in, out, part, parts);
     }
     const tly_ahead_variant *v = find(word->variants + first, word->each, &problem);
     if (v == NULL) {
         return NOT_SUPPORTED;
     }
-    tly_ready_make(&ready, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH,
-                   TLY_AHEAD_STREAM_BYTES);
-    return run(&ready, v->entry, in, out, part, parts);
+    tly_prepared_make(&prepared, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH,
+                      TLY_AHEAD_STREAM_BYTES);
+    return run(&prepared, v->entry, in, out, part, parts);
 }

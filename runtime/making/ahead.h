@@ -2,19 +2,19 @@
 /*
  * What functions made ahead of time call, and the constant data that they hand over: both become
  * parts of every object that `tally compile` writes (docs/ahead.md). ahead.c is compiled to LLVM's
- * bitcode while Tally is built, together with ready.c and what else it needs; libtally-llvm puts it
- * into an object beside the kernels, and writes the data as words in the order of these structs.
+ * bitcode while Tally is built, together with prepared.c and what else it needs; libtally-llvm puts
+ * it into an object beside the kernels, and writes the data as words in the order of these structs.
  */
 #ifndef TLY_AHEAD_H
 #define TLY_AHEAD_H
 
-#include "../launch/ready.h"
+#include "../launch/prepared.h"
 
 /* A word's kernel for one level. */
 typedef struct tly_ahead_code {
     tly_entry entry; /* NULL: there is nothing to do */
     int64_t level;   /* its number (cpu/features.h) */
-    tly_ready ready;
+    tly_prepared prepared;
 } tly_ahead_code;
 
 /* A word whose sizes are all known; the best level comes first. */

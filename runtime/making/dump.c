@@ -3,8 +3,8 @@
 #include "dump.h"
 
 #include "../cache/folder.h"
+#include "../host/byte_buffer.h"
 #include "../host/env.h"
-#include "../host/gather.h"
 #include "../host/hash.h"
 
 #include <errno.h>
@@ -55,13 +55,13 @@ static const char *put_stages(int folder, const char *name, tally_context *conte
                               const tly_request *request, tally_error *error)
 {
     for (int stage = TALLY_STAGE_PLAN; stage <= TALLY_STAGE_SPVASM; stage++) {
-        tly_gathered text = { .most = SIZE_MAX };
+        tly_byte_buffer text = { .most = SIZE_MAX };
         const char *called = tly_stage_name(request, (tally_stage)stage), *why = NULL;
         if (called[0] == 0) {
             continue;
         }
-        if (tly_stage_show(context, request, (tally_stage)stage, tly_gather, &text, error) !=
-            TALLY_OK) {
+        if (tly_stage_show(context, request, (tally_stage)stage, tly_byte_buffer_add, &text,
+                           error) != TALLY_OK) {
             why = error->message;
         } else {
             why = put(folder, name, called, text.bytes, text.count);

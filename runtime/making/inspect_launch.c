@@ -9,7 +9,7 @@
 #include "../cpu/cpu.h"
 #include "../host/error.h"
 #include "../launch/dispatches.h"
-#include "../launch/ready.h"
+#include "../launch/prepared.h"
 #include "isolate.h"
 
 #include <inttypes.h>
@@ -123,9 +123,9 @@ static tally_status write_cpu(const tally_context *context, const tly_generator 
     if (status != TALLY_OK) {
         return status;
     }
-    tly_ready r = { .tiles = 0 };
-    tly_ready_make(&r, p, &request->geometry, &l, context->limits.scratch_bytes,
-                   tly_stream_bytes());
+    tly_prepared r = { .tiles = 0 };
+    tly_prepared_make(&r, p, &request->geometry, &l, context->limits.scratch_bytes,
+                      tly_stream_bytes());
     number(to, "chunk", tly_reduces(p->form) ? r.args.chunk_length : l.chunk);
     number(to, "chunk_steps", tly_reduces(p->form) ? r.args.chunk_steps : 0);
     number(to, "chunks", r.args.chunks);

@@ -9,9 +9,9 @@
 
 #include "../context/backend.h"
 #include "../cpu/cpu.h"
+#include "../host/byte_buffer.h"
 #include "../host/error.h"
 #include "../host/fork.h"
-#include "../host/gather.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,13 @@ static tally_status check_order(tally_context *context, const tally_descriptor *
                                 const tally_kernel_options *options, tally_error *error)
 {
     tally_kernel_options own = *options;
-    tly_gathered kept = { .most = MOST_ORDER }, ours = { .most = MOST_ORDER };
+    tly_byte_buffer kept = { .most = MOST_ORDER }, ours = { .most = MOST_ORDER };
     own.plan = NULL;
-    tally_status status = tally_inspect(context, descriptor, options, TALLY_STAGE_ORDER, tly_gather,
-                                        &kept, error);
+    tally_status status = tally_inspect(context, descriptor, options, TALLY_STAGE_ORDER,
+                                        tly_byte_buffer_add, &kept, error);
     if (status == TALLY_OK) {
-        status = tally_inspect(context, descriptor, &own, TALLY_STAGE_ORDER, tly_gather, &ours,
-                               error);
+        status = tally_inspect(context, descriptor, &own, TALLY_STAGE_ORDER, tly_byte_buffer_add,
+                               &ours, error);
     }
     if (status == TALLY_OK &&
         (kept.count != ours.count || memcmp(kept.bytes, ours.bytes, kept.count) != 0)) {

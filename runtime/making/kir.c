@@ -16,7 +16,7 @@
 #include "../host/error.h"
 #include "../host/thread.h"
 #include "../launch/dispatches.h"
-#include "../launch/ready.h"
+#include "../launch/prepared.h"
 #include "inspect_launch.h"
 
 #include <stdlib.h>
@@ -213,7 +213,7 @@ static tally_status fits(const run *r, uint32_t kernels, tally_error *error)
 static tally_status run_cpu(run *r, tally_error *error)
 {
     tly_launch l;
-    tly_ready ready = { .tiles = 0 };
+    tly_prepared prepared = { .tiles = 0 };
     tally_status status = fits(r, 1, error);
     if (status == TALLY_OK && r->kir->workgroup[0] != 0) {
         status = tly_fail(error, TALLY_INVALID, "kir",
@@ -226,18 +226,18 @@ static tally_status run_cpu(run *r, tally_error *error)
     if (status != TALLY_OK) {
         return status;
     }
-    tly_ready_make(&ready, &r->request.problem, &r->request.geometry, &l,
-                   r->context->limits.scratch_bytes, tly_stream_bytes());
-    status = lay(r, SCRATCH, 0, (int64_t)ready.scratch_bytes, 1, error);
-    tly_args args = ready.args;
+    tly_prepared_make(&prepared, &r->request.problem, &r->request.geometry, &l,
+                      r->context->limits.scratch_bytes, tly_stream_bytes());
+    status = lay(r, SCRATCH, 0, (int64_t)prepared.scratch_bytes, 1, error);
+    tly_args args = prepared.args;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        args.tensor[t].base = (char *)(uintptr_t)(r->zero[t] + (uint64_t)ready.first[t]);
+        args.tensor[t].base = (char *)(uintptr_t)(r->zero[t] + (uint64_t)prepared.first[t]);
     }
-    args.flags = ready.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
+    args.flags = prepared.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     tly_task task = { .scratch = (char *)(uintptr_t)r->zero[SCRATCH] };
-    for (; status == TALLY_OK && task.begin < ready.tiles; task.begin = task.end) {
+    for (; status == TALLY_OK && task.begin < prepared.tiles; task.begin = task.end) {
         tly_kir_call c = { .args = &args, .task = &task };
-        task.end = tly_call_end(&ready, task.begin, ready.tiles);
+        task.end = tly_call_end(&prepared, task.begin, prepared.tiles);
         status = call(r, &c, error);
     }
     return status;

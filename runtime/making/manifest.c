@@ -12,7 +12,7 @@
 #include "../host/thread.h"
 #include "../launch/dispatches.h"
 #include "isolate.h"
-#include "needs.h"
+#include "spirv_requirements.h"
 
 #include <tally/manifest.h>
 
@@ -25,7 +25,7 @@ enum { SCRATCH = TLY_TENSOR_COUNT, BINDINGS, ALIGN = 16 };
 typedef struct whole {
     tally_manifest manifest; /* first: what the caller sees */
     char word[TALLY_WORD_MAX], target[64];
-    tly_needs needs;
+    tly_spirv_requirements required;
     tly_gpu_block block;
     uint32_t *words[TLY_GPU_PASSES];
     tally_manifest_module module[TLY_GPU_PASSES];
@@ -67,22 +67,23 @@ static tally_status take_modules(whole *w, const tly_gpu_artifact *a, const tly_
             .word_count = (uint32_t)a->word_count[i],
             .words = w->words[i],
         };
-        status = tly_needs_add(&w->needs, w->words[i], a->word_count[i], error);
+        status = tly_spirv_requirements_add(&w->required, w->words[i], a->word_count[i], error);
         if (status == TALLY_OK) {
-            w->module[i].workgroup_bytes = tly_needs_workgroup_bytes(w->words[i], a->word_count[i]);
+            w->module[i].workgroup_bytes = tly_spirv_requirements_workgroup_bytes(w->words[i],
+                                                                                  a->word_count[i]);
         }
         if (pass->subgroup > 0 && caps->size_control) {
-            tly_needs_feature(&w->needs, "subgroupSizeControl");
+            tly_spirv_requirements_feature(&w->required, "subgroupSizeControl");
         } else if (pass->subgroup > 0) {
             m->subgroup_size = pass->subgroup;
         }
     }
     m->modules = w->module;
-    m->features = w->needs.feature;
-    m->feature_count = w->needs.feature_count;
-    m->properties = w->needs.property;
-    m->property_count = w->needs.property_count;
-    m->subgroup_operations = w->needs.subgroup_operations;
+    m->features = w->required.feature;
+    m->feature_count = w->required.feature_count;
+    m->properties = w->required.property;
+    m->property_count = w->required.property_count;
+    m->subgroup_operations = w->required.subgroup_operations;
     return status;
 }
 
@@ -108,7 +109,7 @@ static void take_buffers(whole *w, const tly_gpu_steps *s)
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         add_buffer(w, tly_tensor_name(t), (uint32_t)t, tensor_bytes(s->end[t]));
     }
-    if (s->has_block || w->needs.bindings >> SCRATCH & 1) {
+    if (s->has_block || w->required.bindings >> SCRATCH & 1) {
         add_buffer(w, s->has_block ? "parameters" : "scratch", SCRATCH,
                    s->scratch_bytes > ALIGN ? s->scratch_bytes : ALIGN);
     }

@@ -252,7 +252,7 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     if (status == TALLY_OK) {
         *native = (tly_native_code *)object;
     } else if (status == TALLY_NO_GENERATOR) {
-        tly_tell_missing(context, request, error);
+        tly_hint_missing(context, request, error);
     }
     return status;
 }
@@ -265,7 +265,7 @@ tally_status tly_native_supports(tally_context *context, const tly_request *requ
     const tly_key key = { &backend, context, &f, request->plan };
     tally_status status = tly_cache_supports(&context->cache, &key, error);
     if (status == TALLY_NO_GENERATOR) {
-        tly_tell_missing(context, request, error);
+        tly_hint_missing(context, request, error);
     }
     return status;
 }

@@ -41,7 +41,7 @@ static tally_status supports(tally_context *context, const tally_descriptor *des
         status = tly_stack_call(ask_vulkan, &a, error);
     }
     const int runs = request.level != TLY_LEVEL_NONE || request.vulkan != NULL;
-    return status == TALLY_NO_GENERATOR && runs ? tly_tell_never(context, &request, error) : status;
+    return status == TALLY_NO_GENERATOR && runs ? tly_fail_never(context, &request, error) : status;
 }
 
 tally_status tally_context_supports(tally_context *context, const tally_descriptor *descriptor,

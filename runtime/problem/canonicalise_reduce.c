@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions in canonical form; see canonicalise.h. Dims are of two kinds, kept and reduced, and
- * neighbours of one kind merge. Where elements may come in any order, the reduced dims are sorted by
- * their strides and walked upwards. Otherwise they keep the descriptor's order: where the result is
- * an index, with order=serial, for products of floats and for states that do not commute.
+ * neighbours of one kind merge. Where elements may come in any order, the reduced dims are sorted
+ * by their strides and walked upwards. Otherwise they keep the descriptor's order: where the result
+ * is an index, with order=serial, for products of floats and for states that do not commute.
  */
 #include "../descriptor/descriptor.h"
 #include "../host/checked.h"

@@ -78,7 +78,7 @@ static void draw(tly_run *run, char *scratch)
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
         tly_task task = { .scratch = scratch };
         range_of(run, ticket, &task);
-        tly_call_tiles(&run->kernel->ready, tly_entry_of(run->kernel), run->args, task);
+        tly_call_tiles(&run->kernel->prepared, tly_entry_of(run->kernel), run->args, task);
     }
 }
 
@@ -227,7 +227,7 @@ static int64_t launch_by(const tally_kernel *k, const tly_args *args, const tall
             return count;
         }
     }
-    tly_call_tiles(&k->ready, tly_entry_of(k), args,
+    tly_call_tiles(&k->prepared, tly_entry_of(k), args,
                    (tly_task){ .end = k->tiles, .scratch = scratch });
     return 1;
 }
@@ -319,7 +319,7 @@ static tally_status compute(const tally_kernel *k, const tly_pointers *p,
         return refuse(k, p, error);
     }
     tly_args args;
-    tly_ready_complete(&k->ready, p, k->apart_flags, &args);
+    tly_prepared_complete(&k->prepared, p, k->apart_flags, &args);
     return launch_on_block(k, &args, with, threads, error);
 }
 
@@ -399,7 +399,7 @@ static inline __attribute__((always_inline)) tally_status run(const tally_kernel
         return run_other(k, p, with, error);
     }
     tly_args args;
-    tly_ready_complete(&k->ready, p, k->apart_flags, &args);
+    tly_prepared_complete(&k->prepared, p, k->apart_flags, &args);
     if (!k->once) {
         return launch_many(k, &args, with, error);
     }

@@ -57,7 +57,7 @@ static tally_status make_code(tally_vulkan *v, const tly_request *request, tally
     if (status == TALLY_OK) {
         status = tly_vk_object_get(v, &k->problem, &plan, &k->object, origin, error);
         if (status == TALLY_NO_GENERATOR) {
-            tly_tell_missing(v->context, request, error);
+            tly_hint_missing(v->context, request, error);
         }
     }
     if (status == TALLY_OK) {
@@ -112,8 +112,8 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
             status = check_ranges(v, request, tly_vk_object_plan(k->object), error);
         }
     }
-    tly_tell_creation(v->context, request, &origin, start, status, error);
-    k->word = tly_tell_word(v->context, request);
+    tly_log_creation(v->context, request, &origin, start, status, error);
+    k->word = tly_log_word(v->context, request);
     if (status != TALLY_OK) {
         tly_vulkan_kernel_drop(k);
         return status;
@@ -132,7 +132,7 @@ tally_status tly_vulkan_supports(tally_vulkan *v, const tly_request *request, ta
     if (status == TALLY_OK) {
         status = tly_vk_object_supports(v, &request->problem, &plan, error);
         if (status == TALLY_NO_GENERATOR) {
-            tly_tell_missing(v->context, request, error);
+            tly_hint_missing(v->context, request, error);
         }
     }
     return status == TALLY_OK ? check_ranges(v, request, &plan, error) : status;

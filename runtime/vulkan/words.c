@@ -4,8 +4,8 @@
  * words wherever it lies; what stays is by how much a word differs from the one in its place in the
  * last instruction with that opcode. The difference is cut into parts of 7 bits, the lowest first,
  * with an eighth where more follow, and negative ones take odd numbers. Of 566 kernels that is .41
- * of the bytes, and what a pack compresses them to (decompress.h) .066; of the words themselves, cut in
- * this way, .19.
+ * of the bytes, and what a pack compresses them to (decompress.h) .066; of the words themselves,
+ * cut in this way, .19.
  */
 #include "words.h"
 

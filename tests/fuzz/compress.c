@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed bytes. Any bytes decompress or are refused, without a read or a write out of bounds. Bytes
- * that are compressed decompress to the same bytes again. The input is a byte for the dictionary's share,
- * two for the expected length, the dictionary, and the compressed bytes.
+ * Compressed bytes. Any bytes decompress or are refused, without a read or a write out of bounds.
+ * Bytes that are compressed decompress to the same bytes again. The input is a byte for the
+ * dictionary's share, two for the expected length, the dictionary, and the compressed bytes.
  */
 #include "fuzz.h"
 

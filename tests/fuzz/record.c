@@ -25,13 +25,14 @@ static void check_launch(size_t number, const uint8_t *data, size_t bytes)
     fuzz_case c;
     facts f = { .level = "x86-64-v3" };
     tly_launch l;
-    tly_ready r;
+    tly_prepared r;
     fuzz_case_make(number, 0, &c);
     f.problem = c.problem;
     TAKE(l, data, bytes);
     memset(&r, 0, sizeof r);
     if (sound(&l, &f)) {
-        tly_ready_make(&r, &c.problem, &c.geometry, &l, TLY_MOST_SCRATCH, TLY_AHEAD_STREAM_BYTES);
+        tly_prepared_make(&r, &c.problem, &c.geometry, &l, TLY_MOST_SCRATCH,
+                          TLY_AHEAD_STREAM_BYTES);
         HOLDS(r.rows > 0 && r.row_tiles > 0 && r.tiles == r.rows * r.row_tiles);
         HOLDS(r.most_tiles >= 0 && r.scratch_bytes < (size_t)1 << 40);
     }

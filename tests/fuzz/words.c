@@ -8,7 +8,7 @@
 
 #include <tally/status.h>
 
-#include "../../runtime/making/needs.h"
+#include "../../runtime/making/spirv_requirements.h"
 #include "../../runtime/vulkan/judge.h"
 #include "../../runtime/vulkan/words.h"
 
@@ -28,13 +28,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     HOLDS(length <= tly_words_most(count));
     HOLDS(tly_words_read(coded, length, again, count) == length);
     HOLDS(memcmp(words, again, count * sizeof *words) == 0);
-    tly_needs needs = { .feature_count = 0 };
+    tly_spirv_requirements required = { .feature_count = 0 };
     tally_error e = TALLY_ERROR_INIT;
     const int stands = tly_vk_module_stands(words, count);
-    const tally_status status = tly_needs_add(&needs, words, count, &e);
+    const tally_status status = tly_spirv_requirements_add(&required, words, count, &e);
     HOLDS(status == TALLY_OK || (status == TALLY_INTERNAL && e.message[0] != 0));
     HOLDS(status != TALLY_OK || stands || words[0] == 0x07230203);
-    HOLDS(needs.feature_count <= TLY_MOST_FEATURES && needs.property_count <= TLY_MOST_PROPERTIES);
+    HOLDS(required.feature_count <= TLY_MOST_FEATURES &&
+          required.property_count <= TLY_MOST_PROPERTIES);
     free(from);
     free(words);
     free(again);

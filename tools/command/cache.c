@@ -5,7 +5,7 @@
  */
 #include "../common/tool.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -192,7 +192,7 @@ enum { ACTIONS = sizeof actions / sizeof *actions };
 int tly_verb_cache(const tly_options *options, tly_report *report)
 {
     const char *name = options->arg[0];
-    tly_guess guess = tly_guess_begin(name, strlen(name));
+    tly_suggestion guess = tly_suggest_begin(name, strlen(name));
     survey s = { .json = (options->given & OPTION_JSON) != 0,
                  .pack = options->args > 1 ? options->arg[1] : NULL };
     for (int i = 0; i < ACTIONS; i++) {
@@ -203,10 +203,10 @@ int tly_verb_cache(const tly_options *options, tly_report *report)
             int status = actions[i].run(&s, report);
             return status ? status : tly_flush(report);
         }
-        tly_guess_try(&guess, actions[i].name);
+        tly_suggest_try(&guess, actions[i].name);
     }
-    tly_refuse(report, EXIT_USAGE, "usage", "cache does not '%s'" TLY_GUESS, name,
-               TLY_GUESSED(&guess));
+    tly_refuse(report, EXIT_USAGE, "usage", "cache does not '%s'" TLY_SUGGESTION, name,
+               TLY_SUGGESTED(&guess));
     tly_hint(report,
              "tally cache path|list|stats|verify|clear, and of packs list|stats|verify FILE.pack");
     return EXIT_USAGE;

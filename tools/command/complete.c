@@ -5,7 +5,7 @@
  */
 #include "../compile/profile.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <stdlib.h>
 #include <string.h>

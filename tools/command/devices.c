@@ -6,7 +6,7 @@
 #include "../common/tool.h"
 #include "../files/file.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <string.h>
 #include <strings.h>
@@ -89,21 +89,21 @@ static int is_gpu(const char *wanted)
 /* `list` may lack the Vulkan devices, where no such was meant. */
 static int refuse(const device_list *list, const char *wanted, tly_report *report)
 {
-    tly_guess guess = tly_guess_begin(wanted, strlen(wanted));
+    tly_suggestion guess = tly_suggest_begin(wanted, strlen(wanted));
     char names[400] = "";
     tly_names_add(names, sizeof names, "cpu");
     for (size_t i = 0; i < list->count; i++) {
-        tly_guess_try(&guess, list->device[i].selector);
+        tly_suggest_try(&guess, list->device[i].selector);
         tly_names_add(names, sizeof names, list->device[i].selector);
     }
     if (strncmp(wanted, "cpu", 3) != 0) {
-        tly_guess_try(&guess, "vulkan");
+        tly_suggest_try(&guess, "vulkan");
     }
     if (is_gpu(wanted)) {
         guess.best = "vulkan";
     }
-    tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'" TLY_GUESS, wanted,
-               TLY_GUESSED(&guess));
+    tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'" TLY_SUGGESTION, wanted,
+               TLY_SUGGESTED(&guess));
     if (is_gpu(wanted)) {
         tly_hint(report, "GPUs are reached by Vulkan: --device vulkan is the best one, and tally "
                          "devices lists all");

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 enum { CPU = 1, VULKAN = 2 };
 
@@ -38,14 +38,14 @@ static int find_stage(const tly_options *options, int *stage, tly_report *report
             return EXIT_DONE;
         }
     }
-    tly_guess guess = tly_guess_begin(name, strlen(name));
+    tly_suggestion guess = tly_suggest_begin(name, strlen(name));
     for (int i = 0; i < STAGES; i++) {
-        tly_guess_try(&guess, stages[i].name);
+        tly_suggest_try(&guess, stages[i].name);
     }
     tly_refuse(report, EXIT_USAGE, "usage",
-               options->emit ? "there is no stage '%s'" TLY_GUESS
-                             : "--emit STAGE or --html FILE is missing%s" TLY_GUESS,
-               name, TLY_GUESSED(&guess));
+               options->emit ? "there is no stage '%s'" TLY_SUGGESTION
+                             : "--emit STAGE or --html FILE is missing%s" TLY_SUGGESTION,
+               name, TLY_SUGGESTED(&guess));
     tly_hint(report, "--emit word|plan|kir, for a CPU llvm|asm, for Vulkan spirv|spvasm");
     return EXIT_USAGE;
 }

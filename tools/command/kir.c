@@ -8,7 +8,7 @@
 #include "../files/text.h"
 #include "run.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,12 +36,12 @@ typedef struct job {
 
 static int refuse_stage(const char *name, tly_report *report)
 {
-    tly_guess guess = tly_guess_begin(name, strlen(name));
+    tly_suggestion guess = tly_suggest_begin(name, strlen(name));
     for (int i = 0; i < STAGES; i++) {
-        tly_guess_try(&guess, stages[i].name);
+        tly_suggest_try(&guess, stages[i].name);
     }
-    tly_refuse(report, EXIT_USAGE, "usage", "kernel IR has no stage '%s'" TLY_GUESS, name,
-               TLY_GUESSED(&guess));
+    tly_refuse(report, EXIT_USAGE, "usage", "kernel IR has no stage '%s'" TLY_SUGGESTION, name,
+               TLY_SUGGESTED(&guess));
     tly_hint(report, "--emit kir, for a CPU llvm|asm, for Vulkan spirv|spvasm");
     return EXIT_USAGE;
 }

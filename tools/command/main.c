@@ -5,7 +5,7 @@
  */
 #include "usage.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <signal.h>
 #include <string.h>
@@ -267,14 +267,14 @@ static const char *list_verbs(char names[MOST_NAMES])
 
 static int refuse_verb(const char *name, tly_report *report)
 {
-    tly_guess guess = tly_guess_begin(name, strlen(name));
+    tly_suggestion guess = tly_suggest_begin(name, strlen(name));
     char names[MOST_NAMES];
     for (int i = 0; i < VERBS; i++) {
-        tly_guess_try(&guess, verbs[i].name);
+        tly_suggest_try(&guess, verbs[i].name);
     }
-    tly_guess_try(&guess, "--version");
-    tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'" TLY_GUESS, name,
-               TLY_GUESSED(&guess));
+    tly_suggest_try(&guess, "--version");
+    tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'" TLY_SUGGESTION, name,
+               TLY_SUGGESTED(&guess));
     if (tly_usage_is_word(name)) {
         tly_hint(report, "a word comes after its verb: tally run %s IN.npy", name);
     } else {

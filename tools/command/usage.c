@@ -2,7 +2,7 @@
 /* Wrong command lines; see usage.h. */
 #include "usage.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <string.h>
 
@@ -69,20 +69,20 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
 {
     const size_t length = strcspn(option, "=");
     const size_t dashes = strspn(option, "-");
-    tly_guess guess = tly_guess_begin(option, length);
+    tly_suggestion guess = tly_suggest_begin(option, length);
     char name[32];
     for (; *names; names++) {
-        tly_guess_try(&guess, *names);
+        tly_suggest_try(&guess, *names);
         if (strcmp(*names, "-o") == 0) {
-            tly_guess_alias(&guess, "--output", "-o");
-            tly_guess_alias(&guess, "--out", "-o");
+            tly_suggest_alias(&guess, "--output", "-o");
+            tly_suggest_alias(&guess, "--out", "-o");
         } else if (strcmp(*names, "--device") == 0) {
-            tly_guess_alias(&guess, "--gpu", "--device vulkan");
-            tly_guess_alias(&guess, "--cuda", "--device vulkan");
+            tly_suggest_alias(&guess, "--gpu", "--device vulkan");
+            tly_suggest_alias(&guess, "--cuda", "--device vulkan");
         }
     }
-    tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_GUESS, verb->name,
-               (int)(length < 60 ? length : 60), option, TLY_GUESSED(&guess));
+    tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_SUGGESTION, verb->name,
+               (int)(length < 60 ? length : 60), option, TLY_SUGGESTED(&guess));
     tly_hint(report, "tally %s %s", verb->name, verb->usage);
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes), option + dashes);
     if (!guess.best) {

@@ -8,7 +8,7 @@
 #include "pack.h"
 #include "profile.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <stdlib.h>
 #include <string.h>

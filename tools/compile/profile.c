@@ -6,7 +6,7 @@
  */
 #include "profile.h"
 
-#include "../../runtime/host/guess.h"
+#include "../../runtime/host/suggest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -93,15 +93,15 @@ static int refuse_name(const char *name, tly_report *report)
 {
     const int why = errno;
     char *names[TLY_MOST_PROFILES], list[160] = "";
-    tly_guess guess = tly_guess_begin(name, strlen(name));
+    tly_suggestion guess = tly_suggest_begin(name, strlen(name));
     const size_t count = strchr(name, '/') ? 0 : tly_profile_names(names);
     for (size_t i = 0; i < count; i++) {
-        tly_guess_try(&guess, names[i]);
+        tly_suggest_try(&guess, names[i]);
         tly_names_add(list, sizeof list, names[i]);
     }
     if (count > 0 && why == ENOENT) {
-        tly_refuse(report, EXIT_FILE, "file", "there is no file and no profile '%s'" TLY_GUESS,
-                   name, TLY_GUESSED(&guess));
+        tly_refuse(report, EXIT_FILE, "file", "there is no file and no profile '%s'" TLY_SUGGESTION,
+                   name, TLY_SUGGESTED(&guess));
         tly_hint(report, "--profile takes a file or one of %s", list);
     } else {
         tly_refuse(report, EXIT_FILE, "file", "%s: cannot be opened: %s", name, strerror(why));

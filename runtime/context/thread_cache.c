@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Per-thread state; see local.h. Each thread's table has a lock of its own that only the
- * forgetting of a context ever contends for. Order of locks: a cache's, the registry's, a table's.
+ * Tables of threads; see thread_cache.h. Each table has a lock of its own, which another thread
+ * takes only to forget a context. Order of locks: a cache's, the registry's, a table's.
  */
-#include "local.h"
+#include "thread_cache.h"
 
 #include "../cpu/cpu.h"
 
@@ -130,7 +130,7 @@ static local *own(void)
     return l;
 }
 
-tally_kernel *tly_seen_find(const uint64_t *words, uint32_t count, uint64_t hash)
+tally_kernel *tly_thread_cache_find(const uint64_t *words, uint32_t count, uint64_t hash)
 {
     local *l = mine;
     if (l == NULL) {
@@ -153,7 +153,7 @@ tally_kernel *tly_seen_find(const uint64_t *words, uint32_t count, uint64_t hash
     return found;
 }
 
-void tly_seen_add(tally_kernel *kernel)
+void tly_thread_cache_add(tally_kernel *kernel)
 {
     local *l = own();
     if (l == NULL) {
@@ -174,7 +174,7 @@ void tly_seen_add(tally_kernel *kernel)
     unlock(l);
 }
 
-void tly_seen_forget(tally_context *context, void (*used)(tally_context *, tally_kernel *))
+void tly_thread_cache_forget(tally_context *context, void (*used)(tally_context *, tally_kernel *))
 {
     pthread_mutex_lock(&registry);
     for (local *l = locals; l != NULL; l = l->next) {
@@ -194,7 +194,7 @@ void tly_seen_forget(tally_context *context, void (*used)(tally_context *, tally
     pthread_mutex_unlock(&registry);
 }
 
-uint64_t tly_seen_hits(tally_context *context)
+uint64_t tly_thread_cache_hits(tally_context *context)
 {
     uint64_t hits = 0;
     pthread_mutex_lock(&registry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guessing names; see guess.h. */
-#include "guess.h"
+/* Compares names; see suggest.h. */
+#include "suggest.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -67,49 +67,49 @@ static int is_abbreviated(const char *text, size_t length, const char *name, siz
            memcmp(text + at, name + name_at, length - at) == 0;
 }
 
-tly_guess tly_guess_begin(const char *text, size_t length)
+tly_suggestion tly_suggest_begin(const char *text, size_t length)
 {
-    return (tly_guess){ text, least(length, MOST), NULL, SIZE_MAX };
+    return (tly_suggestion){ text, least(length, MOST), NULL, SIZE_MAX };
 }
 
-void tly_guess_try(tly_guess *guess, const char *name)
+void tly_suggest_try(tly_suggestion *s, const char *name)
 {
     size_t length = least(strlen(name), MOST);
-    size_t longer = length > guess->length ? length : guess->length;
-    size_t found = distance(guess->text, guess->length, name, length);
-    if (guess->length == 0) {
+    size_t longer = length > s->length ? length : s->length;
+    size_t found = distance(s->text, s->length, name, length);
+    if (s->length == 0) {
         return;
     }
-    if ((guess->length >= 3 && guess->length < length &&
-         distance(guess->text, guess->length, name, guess->length) == 0) ||
-        is_abbreviated(guess->text, guess->length, name, length)) {
+    if ((s->length >= 3 && s->length < length &&
+         distance(s->text, s->length, name, s->length) == 0) ||
+        is_abbreviated(s->text, s->length, name, length)) {
         found = 1;
     }
     /* A third of the letters: more is another word, and so is one of two. */
-    if (found < guess->distance && found <= (longer + 1) / 3 && 2 * found < longer) {
-        guess->best = name;
-        guess->distance = found;
+    if (found < s->distance && found <= (longer + 1) / 3 && 2 * found < longer) {
+        s->best = name;
+        s->distance = found;
     }
 }
 
-void tly_guess_alias(tly_guess *guess, const char *other, const char *name)
+void tly_suggest_alias(tly_suggestion *s, const char *other, const char *name)
 {
     size_t at = 0;
-    for (; at < guess->length && *other != 0; at++) {
-        if (guess->text[at] == '_') {
+    for (; at < s->length && *other != 0; at++) {
+        if (s->text[at] == '_') {
             continue;
         }
-        if (lower(guess->text[at]) != *other) {
+        if (lower(s->text[at]) != *other) {
             return;
         }
         other++;
     }
-    while (at < guess->length && guess->text[at] == '_') {
+    while (at < s->length && s->text[at] == '_') {
         at++;
     }
-    if (at == guess->length && *other == 0 && at > 0 && guess->distance > 0) {
-        guess->best = name;
-        guess->distance = 0;
+    if (at == s->length && *other == 0 && at > 0 && s->distance > 0) {
+        s->best = name;
+        s->distance = 0;
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From problem and geometry to a launch without pointers; see ready.h. */
-#include "ready.h"
+/* Prepares a launch from a problem and its geometry; see prepared.h. */
+#include "prepared.h"
 
 #include "../host/checked.h"
 
@@ -40,7 +40,7 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
     rules->in_place = may_be_in_place(p, g);
 }
 
-void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
+void tly_prepared_check(tly_prepared *r, const tly_problem *p, const tly_geometry *g)
 {
     tly_rules_make(&r->rules, p, g);
     r->unread = g->tensor[TLY_IN].high < g->tensor[TLY_IN].low;
@@ -58,7 +58,7 @@ static int64_t lanes_of(const tly_geometry *g, const tly_launch *l)
 
 /* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
  * records are as large as there are lanes. */
-static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_launch *l)
+static int64_t chunk_of(const tly_prepared *r, const tly_geometry *g, const tly_launch *l)
 {
     if (l->chunk == 0) {
         return INT64_MAX;
@@ -74,7 +74,7 @@ static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_lau
 }
 
 /* What the kernel's arguments say of chunks, and how many tiles there are. */
-static void make_reduction(tly_ready *r, const tly_problem *p, const tly_geometry *g,
+static void make_reduction(tly_prepared *r, const tly_problem *p, const tly_geometry *g,
                            const tly_launch *l)
 {
     tly_args *args = &r->args;
@@ -184,7 +184,7 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, int far,
     return count;
 }
 
-static void make_args(tly_ready *r, const tly_problem *p, const tly_geometry *g,
+static void make_args(tly_prepared *r, const tly_problem *p, const tly_geometry *g,
                       const tly_launch *l, int far)
 {
     tly_args *args = &r->args;
@@ -214,7 +214,8 @@ static void make_args(tly_ready *r, const tly_problem *p, const tly_geometry *g,
 }
 
 /* How many lanes of a row a call takes, and the scratch for them. */
-static void make_scratch(tly_ready *r, const tly_geometry *g, const tly_launch *l, int64_t scratch)
+static void make_scratch(tly_prepared *r, const tly_geometry *g, const tly_launch *l,
+                         int64_t scratch)
 {
     int reduces = tly_reduces((int)l->form);
     int64_t lanes = 0;
@@ -233,12 +234,12 @@ static void make_scratch(tly_ready *r, const tly_geometry *g, const tly_launch *
                                        tly_multiply(lanes, l->scratch_lane_bytes));
 }
 
-void tly_ready_make(tly_ready *r, const tly_problem *p, const tly_geometry *g, const tly_launch *l,
-                    int64_t scratch, int64_t far)
+void tly_prepared_make(tly_prepared *r, const tly_problem *p, const tly_geometry *g,
+                       const tly_launch *l, int64_t scratch, int64_t far)
 {
     const int64_t in = tly_element_bytes(p, TLY_IN), out = tly_element_bytes(p, TLY_OUT);
     const int64_t each = tly_reduces((int)l->form) ? tly_multiply(g->steps, in) : in + out;
-    tly_ready_check(r, p, g);
+    tly_prepared_check(r, p, g);
     r->form = l->form;
     r->bytes = tly_multiply(g->rows * g->length * g->inner, each);
     make_args(r, p, g, l, r->bytes > far);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch prepared as far as it can be without pointers, and the last steps of it: what libtally
- * and the functions of objects made ahead of time (ahead.c) have in common. Freestanding: neither
- * this nor ready.c needs more of a C library than memcpy and memset.
+ * A launch, prepared as far as it can be without pointers, and the last steps with them. libtally
+ * and the functions of objects made ahead of time (ahead.c) share it. Freestanding: this and
+ * prepared.c need only memcpy and memset of the C library.
  */
-#ifndef TLY_READY_H
-#define TLY_READY_H
+#ifndef TLY_PREPARED_H
+#define TLY_PREPARED_H
 
 #include "../problem/abi.h"
 #include "../problem/problem.h"
@@ -34,7 +34,7 @@ typedef struct tly_apart {
     int64_t above, below;
 } tly_apart;
 
-/* What the addresses of tensors are judged by. */
+/* What the addresses of tensors must fulfil. */
 typedef struct tly_rules {
     tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */
     uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */
@@ -53,7 +53,7 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
 }
 
 /* Words of 64 bits each, so that an object has them as such. */
-#define TLY_READY_FIELDS \
+#define TLY_PREPARED_FIELDS \
     tly_args args;                   /* all but the tensors' bases and flags */ \
     int64_t first[TLY_TENSOR_COUNT]; /* bytes from the caller's pointers to position 0 of row 0 */ \
     tly_rules rules; \
@@ -66,18 +66,18 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
     int64_t empty;        /* nothing to do */ \
     int64_t unread;       /* no element of the input is */
 
-typedef struct tly_ready {
-    TLY_READY_FIELDS
-} tly_ready;
+typedef struct tly_prepared {
+    TLY_PREPARED_FIELDS
+} tly_prepared;
 
-_Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_ready) % 8 == 0,
+_Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_prepared) % 8 == 0,
                "words of 64 bits");
 
 /* The kernel need not be known. */
 void tly_rules_make(tly_rules *rules, const tly_problem *problem, const tly_geometry *geometry);
 
 /* The rules, and whether there is anything to do or to read. */
-void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry);
+void tly_prepared_check(tly_prepared *r, const tly_problem *problem, const tly_geometry *geometry);
 
 /* pointers.c: says which rule pointers break that tly_acceptable does not take: TALLY_INVALID. */
 tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *pointers,
@@ -85,8 +85,8 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *poi
 
 /* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the
  * cache. */
-void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
-                    const tly_launch *launch, int64_t scratch, int64_t far);
+void tly_prepared_make(tly_prepared *r, const tly_problem *problem, const tly_geometry *geometry,
+                       const tly_launch *launch, int64_t scratch, int64_t far);
 
 static inline int tly_is_misaligned(const tly_rules *rules, int tensor, const void *at)
 {
@@ -116,8 +116,8 @@ static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
  * than a small scan: most kernels have two outer dims at most, and what lies beyond outer_rank may
  * be anything. */
-static inline void tly_ready_complete(const tly_ready *r, const tly_pointers *p, int64_t flags,
-                                      tly_args *args)
+static inline void tly_prepared_complete(const tly_prepared *r, const tly_pointers *p,
+                                         int64_t flags, tly_args *args)
 {
     enum { FEW = 2 };
     if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
@@ -138,7 +138,7 @@ static inline void tly_ready_complete(const tly_ready *r, const tly_pointers *p,
 /* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless
  * the accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go
  * in equal parts. */
-static inline int64_t tly_call_end(const tly_ready *r, int64_t begin, int64_t end)
+static inline int64_t tly_call_end(const tly_prepared *r, int64_t begin, int64_t end)
 {
     if (r->row_tiles <= r->most_tiles) {
         return end;
@@ -150,7 +150,7 @@ static inline int64_t tly_call_end(const tly_ready *r, int64_t begin, int64_t en
 }
 
 /* A task, in as many calls. */
-static inline void tly_call_tiles(const tly_ready *r, tly_entry entry, const tly_args *args,
+static inline void tly_call_tiles(const tly_prepared *r, tly_entry entry, const tly_args *args,
                                   tly_task task)
 {
     for (int64_t end = task.end; task.begin < end; task.begin = task.end) {

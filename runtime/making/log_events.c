@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of a creation: the event, the reasons, where TALLY_DUMP asks for it, each stage; and
- * which kernel there is not. */
+/*
+ * Logs how a kernel was created: the event, the reasons and, with TALLY_DUMP, every stage. Also
+ * says in errors which kernel is missing where none can be made.
+ */
 #include "../context/internal.h"
 
 #include "../context/backend.h"
@@ -36,7 +38,7 @@ static void print_device(const tly_request *request, char *text, size_t capacity
     }
 }
 
-char *tly_tell_word(const tally_context *context, const tly_request *request)
+char *tly_log_word(const tally_context *context, const tly_request *request)
 {
     char word[TALLY_WORD_MAX];
     if (!tly_log_tells(&context->store.log, TALLY_LOG_EVENT)) {
@@ -48,7 +50,7 @@ char *tly_tell_word(const tally_context *context, const tly_request *request)
 
 /* --- what is not there --------------------------------------------------------------------- */
 
-void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error)
+void tly_hint_missing(tally_context *context, const tly_request *request, tally_error *error)
 {
     const tly_generator *generator;
     const char *refused = tly_packs_refused(&context->store.packs);
@@ -77,7 +79,7 @@ void tly_tell_missing(tally_context *context, const tly_request *request, tally_
 }
 
 /* Which kernel there is not, with its sizes, and how to have it. */
-tally_status tly_tell_never(const tally_context *context, const tly_request *request,
+tally_status tly_fail_never(const tally_context *context, const tly_request *request,
                             tally_error *error)
 {
     char word[TALLY_WORD_MAX];
@@ -159,8 +161,8 @@ static tally_status tell_more(void *state, tally_error *error)
     return TALLY_OK;
 }
 
-void tly_tell_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
-                       uint64_t start, tally_status status, const tally_error *error)
+void tly_log_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
+                      uint64_t start, tally_status status, const tally_error *error)
 {
     const tly_log *log = &context->store.log;
     const int more = tly_dump_folder() != NULL || tly_log_tells(log, TALLY_LOG_REASON);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules need; see needs.h. The instructions that say so come before the first function. */
-#include "needs.h"
+/* Reads the requirements of modules; see spirv_requirements.h. The instructions that state them
+ * come before the first function. */
+#include "spirv_requirements.h"
 
 #include "../host/error.h"
 #include "../problem/caps.h"
@@ -67,18 +68,18 @@ static void add_name(const char **names, uint32_t *count, const char *name)
     names[(*count)++] = name;
 }
 
-void tly_needs_feature(tly_needs *needs, const char *name)
+void tly_spirv_requirements_feature(tly_spirv_requirements *required, const char *name)
 {
-    add_name(needs->feature, &needs->feature_count, name);
+    add_name(required->feature, &required->feature_count, name);
 }
 
-static int add_capability(tly_needs *needs, uint32_t capability)
+static int add_capability(tly_spirv_requirements *required, uint32_t capability)
 {
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
         if (capabilities[i].capability == capability) {
-            needs->subgroup_operations |= capabilities[i].operations;
+            required->subgroup_operations |= capabilities[i].operations;
             if (capabilities[i].feature != NULL) {
-                tly_needs_feature(needs, capabilities[i].feature);
+                tly_spirv_requirements_feature(required, capabilities[i].feature);
             }
             return 1;
         }
@@ -86,11 +87,11 @@ static int add_capability(tly_needs *needs, uint32_t capability)
     return 0;
 }
 
-static void add_mode(tly_needs *needs, uint32_t mode, uint32_t width)
+static void add_mode(tly_spirv_requirements *required, uint32_t mode, uint32_t width)
 {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (modes[i].mode == mode && modes[i].width == width) {
-            add_name(needs->property, &needs->property_count, modes[i].property);
+            add_name(required->property, &required->property_count, modes[i].property);
         }
     }
 }
@@ -118,7 +119,7 @@ static uint64_t bytes_of_variable(const uint32_t *words, size_t count, uint32_t 
     return length ? (uint64_t)length[2] * sizeof(uint32_t) : 0;
 }
 
-uint32_t tly_needs_workgroup_bytes(const uint32_t *words, size_t count)
+uint32_t tly_spirv_requirements_workgroup_bytes(const uint32_t *words, size_t count)
 {
     uint64_t bytes = 0;
     for (size_t at = HEADER; at < count && (words[at] & 0xffff) != OP_FUNCTION;
@@ -131,8 +132,8 @@ uint32_t tly_needs_workgroup_bytes(const uint32_t *words, size_t count)
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-tally_status tly_needs_add(tly_needs *needs, const uint32_t *words, size_t count,
-                           tally_error *error)
+tally_status tly_spirv_requirements_add(tly_spirv_requirements *required, const uint32_t *words,
+                                        size_t count, tally_error *error)
 {
     int sound = count > HEADER && words[0] == MAGIC && words[1] == VERSION;
     for (size_t at = HEADER; sound && at < count; at += words[at] >> 16) {
@@ -143,11 +144,11 @@ tally_status tly_needs_add(tly_needs *needs, const uint32_t *words, size_t count
         }
         sound = length > 0 && length <= count - at;
         if (sound && op == OP_CAPABILITY && length == 2) {
-            sound = add_capability(needs, operands[0]);
+            sound = add_capability(required, operands[0]);
         } else if (sound && op == OP_EXECUTION_MODE && length == 4) {
-            add_mode(needs, operands[1], operands[2]);
+            add_mode(required, operands[1], operands[2]);
         } else if (sound && op == OP_DECORATE && length == 4 && operands[1] == DECORATION_BINDING) {
-            needs->bindings |= 1u << (operands[2] & 31);
+            required->bindings |= 1u << (operands[2] & 31);
         }
     }
     return tly_fail(error, TALLY_INTERNAL, "device", "a module of the kernel's is bad");
