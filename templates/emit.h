@@ -162,6 +162,24 @@ static inline kir_value pair(const tly_build *c, kir_value first, kir_value seco
     return kir_tuple(c->b, 2, (kir_value[]){ first, second });
 }
 
+/* x joins `before`, in place of which 0 says that x is the first. */
+static inline kir_value accumulate(const tly_build *c, kir_op op, kir_value before, kir_value x)
+{
+    return before != 0 ? kir_bin(c->b, op, before, x) : x;
+}
+
+/* ---- flags of arithmetic (kir_flags): i1s ---- */
+
+static inline kir_value raised(const tly_build *c, kir_value flags) /* any of them */
+{
+    return differ(c, flags, like(c, flags, 0));
+}
+
+static inline kir_value met(const tly_build *c, kir_value flags, unsigned which)
+{
+    return raised(c, band(c, flags, like(c, flags, which)));
+}
+
 /* ---- loops and branches (stages/emit.c) ---- */
 
 /* An open loop or branch. `state` names the template's variables that it changes, the first NULL

@@ -12,11 +12,6 @@ static kir_value none_of(tly_rows *r)
     return constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
 }
 
-static kir_value raised(tly_rows *r, kir_value flags)
-{
-    return differ(r->c, flags, constant(r->c, KIR_TYPE(KIR_I32, 1), 0));
-}
-
 /* ---- totals ---- */
 
 /* The total without results: one that underflowed or overflowed on its way is none. */
@@ -29,7 +24,7 @@ static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_s
     tly_rows_run(&quick, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
     if (!r->watches || !r->spoils)
         return;
-    s->spoiled = bor(c, s->spoiled, raised(r, kir_flags(c->b)));
+    s->spoiled = bor(c, s->spoiled, raised(c, kir_flags(c->b)));
     s->total[0] = choose(c, s->spoiled, constant(c, c->vec, 0), s->total[0]);
 }
 
@@ -202,7 +197,7 @@ static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_so
     tly_build *c = r->c;
     kir_value v[2], same[2] = { none_of(r), s->last[0] };
     kir_branch some;
-    kir_if(c->b, &some, raised(r, flags));
+    kir_if(c->b, &some, raised(c, flags));
     v[0] = flags_left(r, g, in, flags, s);
     v[1] = s->last[0];
     kir_else(c->b, &some, 2, v);
@@ -284,7 +279,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
     if (r->spoils) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)
-            wanted = bor(c, wanted, raised(r, flags));
+            wanted = bor(c, wanted, raised(c, flags));
         if (r->watches)
             wanted = r->by_flags ? band(c, wanted, some) : some;
         retotal(r, g, in, wanted, &from, s);
@@ -294,11 +289,11 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
            : r->by_flags ? judge(r, g, in, flags, s)
                          : bor(c, lost, tly_rows_seen_left(r, &seen, s));
     if (r->ends_by_flags)
-        left = bor(c, left, raised(r, flags));
+        left = bor(c, left, raised(c, flags));
     if (r->lows)
         left = bor(c, left, seen.bad);
     if (left && r->unit == 1 && tly_watches_output(c)) {
-        kir_value may = r->by_flags ? raised(r, flags) : constant(c, KIR_TYPE(KIR_I1, 1), 1);
+        kir_value may = r->by_flags ? raised(c, flags) : constant(c, KIR_TYPE(KIR_I1, 1), 1);
         left = bor(c, left, shown_left(r, g, may, &from, s));
     }
     return left;

@@ -5,14 +5,6 @@
  */
 #include "short.h"
 
-static kir_value met(tly_short *s, kir_value flags, unsigned which)
-{
-    kir_type t = KIR_TYPE(KIR_I32, 1);
-    tly_build *c = s->c;
-    kir_value some = band(c, flags, constant(c, t, which));
-    return differ(c, some, constant(c, t, 0));
-}
-
 /* A loop over a piece and the flags of it. */
 static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what what,
                           tly_short_seen *seen)
@@ -62,12 +54,12 @@ static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value
     kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     tly_short_seen longest;
     kir_branch some;
-    kir_if(c->b, &some, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    kir_if(c->b, &some, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
     kir_value inner = flags_of(s, &look, TLY_SHORT_WINDOWS, &longest);
-    kir_value left = met(s, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    kir_value left = met(c, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
     if (!s->lows) {
-        kir_value endless = bor(c, met(s, flags, KIR_OVERFLOWED), is_infinite(s, longest.most));
-        kir_value fell = met(s, flags, KIR_UNDERFLOWED);
+        kir_value endless = bor(c, met(c, flags, KIR_OVERFLOWED), is_infinite(s, longest.most));
+        kir_value fell = met(c, flags, KIR_UNDERFLOWED);
         endless = bor(c, endless, shows_endless(s, &look, fell));
         left = bor(c, left, band(c, fell, endless));
     }
@@ -88,7 +80,7 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     tly_short_seen seen;
     kir_branch far;
     kir_value left = any(c, tly_watch_left(c, apart, TLY_WATCH_PART));
-    raised = met(s, raised, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    raised = met(c, raised, KIR_OVERFLOWED | KIR_UNDERFLOWED);
     kir_if(c->b, &far, band(c, left, raised));
     kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
     kir_value over = choose(c, is_endless(s, seen.most), constant(c, t, KIR_OVERFLOWED), none);
@@ -110,11 +102,11 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
         flags = flags_again(s, p, seen.most, flags);
     if (fell != NULL) {
         kir_value end = tly_watch_bits(c, seen.last);
-        *fell = met(s, flags, KIR_UNDERFLOWED);
+        *fell = met(c, flags, KIR_UNDERFLOWED);
         *often = s->by_flags ? any(c, tly_watch_below(c, end, TLY_NORMAL)) : *fell;
         flags = choose(c, *fell, constant(c, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
-    return tly_watches_products(c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
+    return tly_watches_products(c) ? products_left(s, p, flags) : met(c, flags, KIR_OVERFLOWED);
 }
 
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
@@ -124,7 +116,7 @@ static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *
     kir_value flags = flags_of(s, p, TLY_SHORT_SCALED, &seen);
     kir_value left = any(c, tly_short_scaled_left(s, &seen));
     *fell = any(c, tly_short_scaled_fell(s, &seen));
-    return bor(c, left, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    return bor(c, left, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
 }
 
 /* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
