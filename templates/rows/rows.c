@@ -30,23 +30,20 @@ static extent extent_of(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
+    extent e = { begin, end, imm(c, 0), r->length };
     if (r->chunk == 0)
-        return (extent){ begin, end, imm(c, 0), r->length };
+        return e;
+    tly_region cut = { .state = { &e.first_row, &e.end_row, &e.first_position, &e.end_position } };
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), one = imm(c, 1);
-    kir_branch cut;
-    kir_if(c->b, &cut, less(c, one, chunks));
-    kir_value first = udiv(c, begin, chunks);
+    emit_if(c, &cut, less(c, one, chunks));
+    e.first_row = udiv(c, begin, chunks);
     kir_value last = udiv(c, sub(c, end, one), chunks);
-    kir_value some[4] = {
-        first,
-        add(c, last, one),
-        mul(c, sub(c, begin, mul(c, first, chunks)), imm(c, r->chunk)),
-        tly_min(c, r->length, mul(c, sub(c, end, mul(c, last, chunks)), imm(c, r->chunk))),
-    };
-    kir_else(c->b, &cut, 4, some);
-    kir_value whole[4] = { begin, end, imm(c, 0), r->length };
-    kir_if_end(c->b, &cut, 4, whole);
-    return (extent){ cut.result[0], cut.result[1], cut.result[2], cut.result[3] };
+    e.end_row = add(c, last, one);
+    e.first_position = mul(c, sub(c, begin, mul(c, e.first_row, chunks)), imm(c, r->chunk));
+    e.end_position = tly_min(c, r->length,
+                             mul(c, sub(c, end, mul(c, last, chunks)), imm(c, r->chunk)));
+    emit_end(c, &cut);
+    return e;
 }
 
 /* Only the total of a chunk is wanted; 0 where rows are never cut. */
@@ -73,7 +70,7 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
                       kir_value totals, kir_value behind)
 {
     tly_build *c = r->c;
-    kir_value never = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value never = i1(c, 0);
     int64_t unit = r->widest > tly_line(c) ? r->widest : tly_line(c);
     kir_value odd = band(c, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0)), apart = tly_out_of_place(c);
@@ -101,35 +98,16 @@ typedef struct flow {
     tly_stream out;
 } flow;
 
-enum { MAX_FLOW = MAX_STATE + TLY_STREAM_VALUES };
-
-static unsigned flow_pack(const tly_rows *r, const flow *f, kir_value *v)
-{
-    unsigned n = tly_rows_state_count(r);
-    tly_rows_pack(r, &f->state, v);
-    v[n++] = f->out.to;
-    v[n++] = f->out.pending;
-    v[n++] = f->out.head;
-    return n;
-}
-
-static flow flow_unpack(const tly_rows *r, const kir_value *v)
-{
-    const kir_value *out = v + tly_rows_state_count(r);
-    return (flow){ tly_rows_unpack(r, v), { r->buffer, out[0], out[1], out[2], 0 } };
-}
-
 /* The blocks of one row (or one group of short rows), positions [from, to); i1 `last`: nothing
  * joins its output; `behind`: so many results of this call do (0: of no interest). */
 static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_value to, flow *f,
                      kir_value streams, kir_value totals, kir_value last, kir_value behind)
 {
     tly_build *c = r->c;
-    kir_value v[MAX_FLOW];
-    unsigned n = flow_pack(r, f, v);
-    kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, r->block), n, v);
-    *f = flow_unpack(r, l.carried);
+    tly_region l = { 0 };
+    tly_rows_carry(r, &l, &f->state);
+    tly_carry_stream(&l, &f->out);
+    emit_for(c, &l, from, to, imm(c, r->block));
     tly_rows_block k = *k0;
     k.position = l.i;
     k.count = tly_min(c, imm(c, r->block), sub(c, to, l.i));
@@ -146,9 +124,12 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     tly_stream_advance(c, &f->out, count, k.direct);
     kir_value ends = equal(c, add(c, l.i, k.count), to);
     tly_stream_drain(c, &f->out, streams, band(c, ends, last));
-    flow_pack(r, f, v);
-    kir_for_end(c->b, &l, v);
-    *f = flow_unpack(r, l.result);
+    emit_end(c, &l);
+}
+
+static kir_value output_at(tly_build *c, const tly_row *row, kir_value position)
+{
+    return ptradd(c, row->at[TLY_OUT], mul(c, position, tly_step(c, TLY_OUT)));
 }
 
 static void build_scan(tly_rows *r)
@@ -162,38 +143,34 @@ static void build_scan(tly_rows *r)
     flow f = { .out = { r->buffer, arg(c, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
     if (c->p->rows.dense) {
         tly_row first = tly_row_address(c, e.first_row);
-        kir_value start = ptradd(c, first.at[TLY_OUT], mul(c, e.first_position, tly_step(c, TLY_OUT)));
-        tly_stream_begin(c, &f.out, start, streams);
+        tly_stream_begin(c, &f.out, output_at(c, &first, e.first_position), streams);
     }
-    kir_value v[TLY_STREAM_VALUES + MAX_OUTCOME] = { f.out.to, f.out.pending, f.out.head };
-    unsigned carry = TLY_STREAM_VALUES, n = carry + tly_rows_begin_outcome(r, v + carry);
-    kir_loop l;
-    kir_for(c->b, &l, e.first_row, e.end_row, r->group, n, v);
+    kir_value outcome[MAX_OUTCOME];
+    tly_region l = { 0 };
+    tly_carry_stream(&l, &f.out);
+    emit_carry(&l, tly_rows_begin_outcome(r, outcome), outcome);
+    emit_for(c, &l, e.first_row, e.end_row, r->group);
     tly_row a = tly_row_address(c, l.i);
     tly_rows_block k = { .in = a.at[TLY_IN], .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
     kir_value is_first = equal(c, l.i, e.first_row);
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
     kir_value from = choose(c, is_first, e.first_position, imm(c, 0));
     kir_value to = choose(c, is_last, e.end_position, r->length);
-    f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     if (!c->p->rows.dense)
-        tly_stream_begin(c, &f.out, ptradd(c, a.at[TLY_OUT], mul(c, from, tly_step(c, TLY_OUT))), streams);
+        tly_stream_begin(c, &f.out, output_at(c, &a, from), streams);
     f.state = tly_rows_start(r, is_first);
-    kir_value last = c->p->rows.dense ? is_last : constant(c, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value last = c->p->rows.dense ? is_last : i1(c, 1);
     kir_value behind = 0;
     if (c->p->rows.dense)
         behind = sub(c, mul(c, sub(c, e.end_row, add(c, l.i, k.rows)), r->length),
                      sub(c, r->length, e.end_position));
     scan_row(r, &k, from, to, &f, streams, totals, last, behind);
-    v[0] = f.out.to;
-    v[1] = f.out.pending;
-    v[2] = f.out.head;
     if (r->chunk > 0)
-        tly_rows_end_row(r, &f.state, v + carry);
-    kir_for_end(c->b, &l, v);
+        tly_rows_end_row(r, &f.state, outcome);
+    emit_end(c, &l);
     tly_fence(c, streams);
     if (totals)
-        tly_rows_store_record(r, totals, l.result + carry);
+        tly_rows_store_record(r, totals, outcome);
 }
 
 static int64_t round_up(int64_t x, int64_t multiple)
@@ -229,12 +206,12 @@ static void lay_out(tly_rows *r, tly_launch *launch)
 static kir_value rows_at_a_time(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_branch small;
-    kir_if(c->b, &small, less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1)));
-    kir_value several = udiv(c, imm(c, r->block), r->length), one = imm(c, 1);
-    kir_else(c->b, &small, 1, &several);
-    kir_if_end(c->b, &small, 1, &one);
-    return small.result[0];
+    kir_value rows = imm(c, 1);
+    tly_region small = { .state = { &rows } };
+    emit_if(c, &small, less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1)));
+    rows = udiv(c, imm(c, r->block), r->length);
+    emit_end(c, &small);
+    return rows;
 }
 
 void tly_build_rows(tly_build *c, tly_launch *launch)
@@ -294,12 +271,12 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         kir_return(c->b, imm(c, 0));
         return;
     }
-    kir_value mode = arg(c, KIR_ARG_MODE), zero = imm(c, 0);
-    kir_branch combine;
-    kir_if(c->b, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
-    kir_value rest = tly_rows_combine(&r);
-    kir_else(c->b, &combine, 1, &rest);
+    kir_value mode = arg(c, KIR_ARG_MODE), no_total = imm(c, 0);
+    tly_region combine = { .state = { &no_total } };
+    emit_if(c, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
+    no_total = tly_rows_combine(&r);
+    emit_else(c, &combine);
     build_scan(&r);
-    kir_if_end(c->b, &combine, 1, &zero);
-    kir_return(c->b, combine.result[0]);
+    emit_end(c, &combine);
+    kir_return(c->b, no_total);
 }

@@ -56,10 +56,8 @@ typedef struct tly_rows_state {
     kir_value base, total[MAX_TOTALS], spoiled;
 } tly_rows_state;
 
-enum { MAX_STATE = MAX_HISTORY + MAX_TOTALS + 2 };
-unsigned tly_rows_state_count(const tly_rows *r);
-void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
-tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);
+/* Adds it to the state of a loop or branch. */
+void tly_rows_carry(const tly_rows *r, tly_region *l, tly_rows_state *s);
 /* unit 1: the result that the next element continues. */
 kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 
@@ -132,8 +130,10 @@ kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i);
 /* A vector of accumulators, its lanes in the order that costs least; and in their own. */
 kir_value tly_rows_load(tly_rows *r, kir_value p);
 kir_value tly_rows_order(tly_rows *r, kir_value v);
-/* Vector k of a step at `p`, in its own order; of pairs both. */
-void tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
+/* Vector k of a step at `p`, in its own order, of pairs both; returns where it lies. */
+kir_value tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
+/* States of elements that were read at `from`; 0: their lanes are not neighbours there. */
+kir_value tly_rows_element(tly_rows *r, kir_value from, kir_value x);
 int64_t tly_rows_element_bytes(const tly_rows *r); /* from one position to the next */
 int64_t tly_rows_input_bytes(const tly_rows *r);   /* scratch, on either side of r->input */
 int64_t tly_rows_pad_bytes(const tly_rows *r, int64_t *zero); /* ... and how many before r->pad */
@@ -151,8 +151,8 @@ typedef struct tly_rows_part {
     kir_value scan, first;
 } tly_rows_part;
 
-/* The scan of a vector by itself, from its elements (of pairs: both). */
-tly_rows_part tly_rows_part_of(tly_rows *r, const kir_value *x);
+/* The scan of a vector by itself, from its elements (of pairs: both), which were read at `from`. */
+tly_rows_part tly_rows_part_of(tly_rows *r, kir_value from, const kir_value *x);
 
 /* A joined vector: what each lane continued, by what, and what it became. */
 typedef struct tly_rows_result {
@@ -164,9 +164,10 @@ typedef struct tly_rows_result {
 kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *windows,
                           kir_value *seen);
 
-/* Joins a part to what comes before it; results as they are shown: one value, of pairs two. */
-tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
-                              kir_value *shown);
+/* Joins a part to what comes before it; results as they are shown `at` their place: one value, of
+ * pairs two. */
+tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, const tly_place *at,
+                              tly_rows_state *s, kir_value *shown);
 
 /* What `lows` want to know of all rows. */
 void tly_rows_begin_low(tly_rows *r);
@@ -226,8 +227,10 @@ kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most);
 
 /* What each lane continues, where that is shown, from what the first ones do; 0 elsewhere. */
 kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y);
-/* Results as they are shown; of pairs, `odd` is that of the first of each. */
-void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, kir_value *shown);
+/* Results as they are shown; of pairs, `odd` is that of the first of each. `at`: their place, or
+ * NULL. */
+void tly_rows_show(tly_rows *r, const tly_place *at, kir_value before, kir_value odd, kir_value y,
+                   kir_value *shown);
 
 /* ---- what left the range (rows_left.c), and is done again (rows_redo.c) ---- */
 

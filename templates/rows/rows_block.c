@@ -5,46 +5,15 @@
  */
 #include "rows.h"
 
-/* Lists the values of a state in their order. */
-static unsigned state_values(const tly_rows *r, tly_rows_state *s, kir_value **at)
+void tly_rows_carry(const tly_rows *r, tly_region *l, tly_rows_state *s)
 {
-    unsigned n = 0;
-    for (unsigned k = 0; k < r->history; k++)
-        at[n++] = &s->last[k];
+    emit_carry(l, r->history, s->last);
     if (!r->totals)
-        return n;
-    at[n++] = &s->base;
-    for (unsigned k = 0; k < tly_rows_total_count(r); k++)
-        at[n++] = &s->total[k];
+        return;
+    emit_carry(l, 1, &s->base);
+    emit_carry(l, tly_rows_total_count(r), s->total);
     if (r->spoils)
-        at[n++] = &s->spoiled;
-    return n;
-}
-
-unsigned tly_rows_state_count(const tly_rows *r)
-{
-    tly_rows_state none;
-    kir_value *at[MAX_STATE];
-    return state_values(r, &none, at);
-}
-
-void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v)
-{
-    tly_rows_state copy = *s;
-    kir_value *at[MAX_STATE];
-    unsigned n = state_values(r, &copy, at);
-    for (unsigned k = 0; k < n; k++)
-        v[k] = *at[k];
-}
-
-tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v)
-{
-    tly_rows_state s = { 0 };
-    kir_value *at[MAX_STATE];
-    unsigned n = state_values(r, &s, at);
-    for (unsigned k = 0; k < n; k++)
-        *at[k] = v[k];
-    return s;
+        emit_carry(l, 1, &s->spoiled);
 }
 
 kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s)
@@ -82,16 +51,14 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
         tly_rows_scan(r, &only, s);
         return;
     }
-    kir_value v[MAX_STATE];
-    tly_rows_pack(r, s, v);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), tly_rows_state_count(r), v);
-    tly_rows_state now = *s;
+    const tly_rows_state start = *s;
+    tly_region l = { 0 };
+    tly_rows_carry(r, &l, s);
+    emit_for(c, &l, imm(c, 0), k->rows, imm(c, 1));
     tly_rows_segment segment = segment_of(r, k, l.i);
-    tly_rows_scan(r, &segment, &now);
-    tly_rows_pack(r, &now, v);
-    kir_for_end(c->b, &l, v);
-    *s = tly_rows_unpack(r, l.result);
+    *s = start;
+    tly_rows_scan(r, &segment, s);
+    emit_end(c, &l);
 }
 
 /* A line is two vectors cut anew. A load that needs two stores waits until both are in the

@@ -37,23 +37,18 @@ static void store_carry(tly_rows *r, kir_value record, unsigned k, kir_value car
     tly_store_state(c, record, (int64_t)k * carry_lanes(r) * c->state_bytes, carry, c->acc_bytes);
 }
 
-/* What a row starts from, or, i1 `first`, where the task has a carry, that. */
+/* Where, i1 `first`, the task has a carry, that takes the place of what a row starts from. */
 static void start_carry(tly_rows *r, kir_value first, kir_value *carry)
 {
     tly_build *c = r->c;
-    unsigned n = carry_count(r);
-    kir_value none[MAX_HISTORY], record = arg(c, KIR_ARG_CARRY_IN);
+    kir_value record = arg(c, KIR_ARG_CARRY_IN);
     kir_value given = differ(c, kir_addr(c->b, record), imm(c, 0));
-    kir_branch has;
-    kir_if(c->b, &has, band(c, first, given));
-    for (unsigned k = 0; k < n; k++)
+    tly_region has = { 0 };
+    emit_carry(&has, carry_count(r), carry);
+    emit_if(c, &has, band(c, first, given));
+    for (unsigned k = 0; k < carry_count(r); k++)
         carry[k] = load_carry(r, record, k);
-    kir_else(c->b, &has, n, carry);
-    for (unsigned k = 0; k < n; k++)
-        none[k] = tly_start(c, r->unit == 1 ? c->acc : c->vec);
-    kir_if_end(c->b, &has, n, none);
-    for (unsigned k = 0; k < n; k++)
-        carry[k] = has.result[k];
+    emit_end(c, &has);
 }
 
 /* ---- totals ---- */
@@ -168,7 +163,7 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
     for (unsigned k = 0; k < n; k++)
         outcome[k] = tly_neutral(c, r->unit == 1 ? c->acc : c->vec);
     if (r->spoils)
-        outcome[n++] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+        outcome[n++] = i1(c, 0);
     return n;
 }
 
@@ -177,15 +172,12 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
 static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 {
     tly_build *c = r->c;
-    kir_branch cut;
-    kir_if(c->b, &cut, r->is_cut);
-    kir_value total = tly_rows_total(r, s->total);
-    kir_value some[2] = { total_carry(r, s, total), total };
-    kir_else(c->b, &cut, 2, some);
-    kir_value none[2] = { s->last[0], s->last[0] };
-    kir_if_end(c->b, &cut, 2, none);
-    outcome[0] = cut.result[0];
-    outcome[1] = cut.result[1];
+    tly_region cut = { .state = { &outcome[0], &outcome[1] } };
+    outcome[0] = outcome[1] = s->last[0];
+    emit_if(c, &cut, r->is_cut);
+    outcome[1] = tly_rows_total(r, s->total);
+    outcome[0] = total_carry(r, s, outcome[1]);
+    emit_end(c, &cut);
 }
 
 void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
@@ -209,14 +201,12 @@ void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 static kir_value is_border(tly_rows *r, kir_value position, kir_value from)
 {
     tly_build *c = r->c;
-    kir_value chunk = imm(c, r->chunk), no = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_branch later;
-    kir_if(c->b, &later, less(c, from, position));
-    kir_value before = mul(c, udiv(c, position, chunk), chunk);
-    kir_value border = equal(c, before, position);
-    kir_else(c->b, &later, 1, &border);
-    kir_if_end(c->b, &later, 1, &no);
-    return later.result[0];
+    kir_value chunk = imm(c, r->chunk), border = i1(c, 0);
+    tly_region later = { .state = { &border } };
+    emit_if(c, &later, less(c, from, position));
+    border = equal(c, mul(c, udiv(c, position, chunk), chunk), position);
+    emit_end(c, &later);
+    return border;
 }
 
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, kir_value from)
@@ -224,16 +214,11 @@ void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, k
     tly_build *c = r->c;
     if (!r->totals)
         return;
-    kir_value v[MAX_STATE];
-    kir_branch border;
-    kir_if(c->b, &border, is_border(r, position, from));
-    tly_rows_state next = *s;
-    start_chunk(r, &next, total_carry(r, s, tly_rows_total(r, s->total)));
-    tly_rows_pack(r, &next, v);
-    kir_else(c->b, &border, tly_rows_state_count(r), v);
-    tly_rows_pack(r, s, v);
-    kir_if_end(c->b, &border, tly_rows_state_count(r), v);
-    *s = tly_rows_unpack(r, border.result);
+    tly_region border = { 0 };
+    tly_rows_carry(r, &border, s);
+    emit_if(c, &border, is_border(r, position, from));
+    start_chunk(r, s, total_carry(r, s, tly_rows_total(r, s->total)));
+    emit_end(c, &border);
 }
 
 /* Bytes, in a total record. */
@@ -252,18 +237,18 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outco
     tly_build *c = r->c;
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
     unsigned carries = carry_count(r);
-    kir_branch wanted, total;
-    kir_if(c->b, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
+    tly_region wanted = { 0 }, total = { 0 };
+    emit_if(c, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
     for (unsigned k = 0; k < carries; k++)
         store_carry(r, record, k,
                     r->totals ? choose(c, totals, outcome[carries], outcome[k]) : outcome[k]);
     if (r->spoils) {
-        kir_if(c->b, &total, totals);
+        emit_if(c, &total, totals);
         kir_value spoiled = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), outcome[carries + 1]);
         kir_store(c->b, record, spoiled_at(r), spoiled, 4, 0);
-        kir_if_end(c->b, &total, 0, NULL);
+        emit_end(c, &total);
     }
-    kir_if_end(c->b, &wanted, 0, NULL);
+    emit_end(c, &wanted);
 }
 
 /* The carry after a chunk by its record of totals; i1 `none` (or 0: never): not all can be had
@@ -272,12 +257,12 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
 {
     tly_build *c = r->c;
     kir_type t = KIR_TYPE(KIR_I32, 1);
-    kir_value carry = load_carry(r, before, 0), total = load_carry(r, record, 0), after;
+    kir_value carry = load_carry(r, before, 0), total = load_carry(r, record, 0);
     if (r->spoils) {
         *none = differ(c, kir_load(c->b, t, record, spoiled_at(r), 4), constant(c, t, 0));
         return add_total(r, carry, total, none);
     }
-    after = add_sums(r, carry, total, none);
+    kir_value after = add_sums(r, carry, total, none);
     *none = *none ? any(c, *none) : 0;
     return after;
 }
@@ -286,9 +271,9 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
 kir_value tly_rows_combine(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_value record = arg(c, KIR_ARG_TOTAL), zero = imm(c, 0), one = imm(c, 1), none;
+    kir_value record = arg(c, KIR_ARG_TOTAL), zero = imm(c, 0), no_total = imm(c, 1), none;
     kir_value before = arg(c, KIR_ARG_CARRY_IN), to = arg(c, KIR_ARG_CARRY_OUT);
-    kir_branch some;
+    tly_region some = { .state = { &no_total } };
     for (unsigned k = 0; k < carry_count(r) && !r->totals; k++)
         store_carry(r, to, k, tly_combine(c, load_carry(r, before, k), load_carry(r, record, k)));
     if (!r->totals)
@@ -298,9 +283,9 @@ kir_value tly_rows_combine(tly_rows *r)
         store_carry(r, to, 0, after);
         return zero;
     }
-    kir_if(c->b, &some, none);
-    kir_else(c->b, &some, 1, &one);
+    emit_unless(c, &some, none);
     store_carry(r, to, 0, after);
-    kir_if_end(c->b, &some, 1, &zero);
-    return some.result[0];
+    no_total = zero;
+    emit_end(c, &some);
+    return no_total;
 }

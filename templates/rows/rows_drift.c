@@ -51,8 +51,7 @@ static kir_value narrow(tly_rows *r, kir_value v)
 /* Lanes as bits. */
 static kir_value bits_of(tly_rows *r, kir_value v)
 {
-    kir_type t = KIR_TYPE(of(r)->integer, type_of(r->c, v).lanes);
-    return bitcast(r->c, t, v);
+    return bitcast(r->c, KIR_TYPE(of(r)->integer, type_of(r->c, v).lanes), v);
 }
 
 static kir_value integer(tly_rows *r, uint64_t bits)
@@ -81,7 +80,7 @@ tly_rows_distance tly_rows_no_distance(tly_rows *r)
 void tly_rows_add_distance(tly_rows *r, kir_value x, tly_rows_distance *d)
 {
     tly_build *c = r->c;
-    kir_value own = sub(c, x, tly_neutral(c, r->c->vec));
+    kir_value own = sub(c, x, tly_neutral(c, c->vec));
     d->lanes = add(c, mul(c, d->lanes, x), own);
     d->lowest = umax(c, d->lowest, bits_of(r, d->lanes));
 }
@@ -102,7 +101,7 @@ static kir_value fold(tly_rows *r, kir_value lanes)
     tly_build *c = r->c;
     uint8_t index[2][64];
     kir_value v = widen(r, lanes);
-    for (unsigned n = r->c->lanes / 2; n > 0; n /= 2) {
+    for (unsigned n = c->lanes / 2; n > 0; n /= 2) {
         for (unsigned i = 0; i < n; i++) {
             index[0][i] = (uint8_t)i;
             index[1][i] = (uint8_t)(i + n);
@@ -116,17 +115,15 @@ static kir_value fold(tly_rows *r, kir_value lanes)
 
 static kir_value magnitude(tly_rows *r, kir_value v)
 {
-    kir_type bits = KIR_TYPE(KIR_I64, 1);
-    v = bitcast(r->c, bits, v);
-    v = band(r->c, v, constant(r->c, bits, INT64_MAX));
-    return bitcast(r->c, wide(1), v);
+    kir_value bits = bitcast(r->c, KIR_TYPE(KIR_I64, 1), v);
+    return bitcast(r->c, wide(1), band(r->c, bits, like(r->c, bits, INT64_MAX)));
 }
 
 /* y, a normal number, or what it should be: `base` and the distance of the block's product. */
 static kir_value corrected(tly_rows *r, kir_value distance, kir_value base, kir_value y)
 {
     tly_build *c = r->c;
-    const int is_wide = r->c->acc.kind == KIR_F64;
+    const int is_wide = c->acc.kind == KIR_F64;
     kir_value least = constant(c, wide(1), (uint64_t)(1023 - (is_wide ? 1022 : 126)) << 52);
     kir_value share = constant(c, wide(1), (uint64_t)(1023 - (is_wide ? 40 : 11)) << 52);
     kir_value before = widen(r, tly_last(c, base)), own = widen(r, tly_last(c, y));
@@ -135,26 +132,23 @@ static kir_value corrected(tly_rows *r, kir_value distance, kir_value base, kir_
     own = magnitude(r, own);
     kir_value near = ole(c, off, mul(c, own, share));
     near = band(c, near, ole(c, least, own));
-    return choose(c, near, kir_splat(c->b, narrow(r, right), r->c->lanes), y);
+    return choose(c, near, kir_splat(c->b, narrow(r, right), c->lanes), y);
 }
 
 void tly_rows_correct(tly_rows *r, kir_value count, const tly_rows_distance *d, unsigned n,
                       const kir_value *base, kir_value *const *y)
 {
     tly_build *c = r->c;
-    kir_value v[2], same[2];
-    kir_branch whole, close;
-    for (unsigned k = 0; k < n; k++)
-        v[k] = same[k] = *y[k];
-    kir_if(c->b, &whole, tly_not(c, less(c, count, imm(c, r->block))));
-    kir_if(c->b, &close, is_close(r, d));
+    tly_region whole = { 0 }, close = { 0 };
+    for (unsigned k = 0; k < n; k++) {
+        emit_carry(&whole, 1, y[k]);
+        emit_carry(&close, 1, y[k]);
+    }
+    emit_if(c, &whole, tly_not(c, less(c, count, imm(c, r->block))));
+    emit_if(c, &close, is_close(r, d));
     kir_value distance = fold(r, d->lanes);
     for (unsigned k = 0; k < n; k++)
-        v[k] = corrected(r, distance, base[k], *y[k]);
-    kir_else(c->b, &close, n, v);
-    kir_if_end(c->b, &close, n, same);
-    kir_else(c->b, &whole, n, close.result);
-    kir_if_end(c->b, &whole, n, same);
-    for (unsigned k = 0; k < n; k++)
-        *y[k] = whole.result[k];
+        *y[k] = corrected(r, distance, base[k], *y[k]);
+    emit_end(c, &close);
+    emit_end(c, &whole);
 }

@@ -36,13 +36,21 @@ kir_value tly_rows_order(tly_rows *r, kir_value v)
     return r->direct_in ? tly_order(r->c, v) : v;
 }
 
-void tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x)
+kir_value tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x)
 {
     p = tly_at(r->c, p, k, r->wide * tly_rows_element_bytes(r));
     if (r->pairs)
         tly_load_pairs(r->c, p, x);
     else
         x[0] = tly_rows_order(r, tly_rows_load(r, p));
+    return p;
+}
+
+kir_value tly_rows_element(tly_rows *r, kir_value from, kir_value x)
+{
+    const tly_stretch here = { .from = from };
+    const tly_place at = tly_place_along(&here, 0);
+    return tly_element(r->c, from != 0 && r->direct_in ? &at : NULL, x);
 }
 
 /* Neutral values where a last step will be read. */
@@ -65,13 +73,13 @@ static void stage_singles(tly_rows *r, const tly_rows_segment *g, kir_value whol
     tly_build *c = r->c;
     int64_t size = tly_rows_element_bytes(r);
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1);
-    kir_loop l;
+    tly_region l = { 0 };
     fill_step(r);
-    kir_for(c->b, &l, first, rest, imm(c, 1), 0, NULL);
+    emit_for(c, &l, first, rest, imm(c, 1));
     kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
     kir_store(c->b, tly_at(c, r->input, l.i, size), 0, kir_load(c->b, t, from, 0, 1),
               c->bytes[TLY_IN], 0);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* The same by masked vectors, upwards in memory; of every second element also those between. f32
@@ -143,20 +151,21 @@ tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)
         return (tly_rows_source){ r->input, r->input, last, end };
     }
     kir_value whole = tly_round_down(c, g->count, r->step);
-    kir_branch odd;
-    kir_if(c->b, &odd, less(c, whole, g->count));
+    tly_rows_source in = { .base = g->in, .whole = whole };
+    tly_region odd = { .state = { &in.last, &in.first } };
+    emit_if(c, &odd, less(c, whole, g->count));
     stage_rest(r, g, whole);
     kir_value none = equal(c, whole, imm(c, 0));
-    kir_value in[2] = { r->input, choose(c, none, r->input, g->in) };
-    if (tly_rows_reach(r) > 0)
-        in[0] = choose(c, none, r->pad, r->input);
-    kir_else(c->b, &odd, 2, in);
+    in.first = choose(c, none, r->input, g->in);
+    in.last = tly_rows_reach(r) > 0 ? choose(c, none, r->pad, r->input) : r->input;
+    emit_else(c, &odd);
     kir_value several = less(c, imm(c, r->step), whole);
-    kir_value last = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
-    in[0] = tly_rows_reach(r) > 0 ? choose(c, several, last, r->pad) : last;
-    in[1] = g->in;
-    kir_if_end(c->b, &odd, 2, in);
-    return (tly_rows_source){ odd.result[1], g->in, odd.result[0], whole };
+    in.first = g->in;
+    in.last = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    if (tly_rows_reach(r) > 0)
+        in.last = choose(c, several, in.last, r->pad);
+    emit_end(c, &odd);
+    return in;
 }
 
 kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i)

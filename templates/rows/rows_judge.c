@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static kir_value none_of(tly_rows *r)
-{
-    return constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
-}
-
 /* ---- totals ---- */
 
 /* The total without results: one that underflowed or overflowed on its way is none. */
@@ -35,19 +30,15 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
 {
     tly_build *c = r->c;
     tly_rows_state alone = *from;
-    kir_value v[MAX_TOTALS + 1], same[MAX_TOTALS + 1];
-    unsigned n = tly_rows_total_count(r);
-    kir_branch retotal;
-    kir_if(c->b, &retotal, wanted);
+    tly_region retotal = { 0 };
+    emit_carry(&retotal, tly_rows_total_count(r), s->total);
+    if (r->spoils)
+        emit_carry(&retotal, 1, &s->spoiled);
+    emit_if(c, &retotal, wanted);
     total_alone(r, g, in, &alone);
-    memcpy(v, alone.total, n * sizeof *v);
-    memcpy(same, s->total, n * sizeof *same);
-    v[n] = alone.spoiled;
-    same[n] = s->spoiled;
-    kir_else(c->b, &retotal, n + (unsigned)r->spoils, v);
-    kir_if_end(c->b, &retotal, n + (unsigned)r->spoils, same);
-    memcpy(s->total, retotal.result, n * sizeof *v);
-    s->spoiled = r->spoils ? retotal.result[n] : 0;
+    memcpy(s->total, alone.total, sizeof s->total);
+    s->spoiled = alone.spoiled;
+    emit_end(c, &retotal);
 }
 
 /* A segment of interleaved sums, with totals where rows are cut, by a loop of its own: short
@@ -58,22 +49,16 @@ static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_sour
 {
     tly_build *c = r->c;
     const tly_rows_state from = *s;
-    tly_rows_state plain = *s;
-    kir_value v[MAX_STATE + 1];
-    unsigned n = tly_rows_state_count(r);
-    kir_branch cut;
-    kir_if(c->b, &cut, r->is_cut);
+    tly_region cut = { 0 };
+    tly_rows_carry(r, &cut, s);
+    if (r->quick)
+        emit_carry(&cut, 1, &seen->results);
+    emit_if(c, &cut, r->is_cut);
     tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS | TLY_ROWS_TOTAL, s, seen);
     retotal(r, g, in, r->only_total, &from, s);
-    tly_rows_pack(r, s, v);
-    v[n] = seen->results;
-    kir_else(c->b, &cut, n + (unsigned)r->quick, v);
-    tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS, &plain, seen);
-    tly_rows_pack(r, &plain, v);
-    v[n] = seen->results;
-    kir_if_end(c->b, &cut, n + (unsigned)r->quick, v);
-    *s = tly_rows_unpack(r, cut.result);
-    seen->results = cut.result[n];
+    emit_else(c, &cut);
+    tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS, s, seen);
+    emit_end(c, &cut);
 }
 
 /* A total of f64 that a segment leaves near the end of the range is given up there: data that
@@ -99,22 +84,16 @@ static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows
 {
     tly_build *c = r->c;
     tly_rows_seen seen = tly_rows_see_none(r);
-    kir_value v[2] = { seen.high, seen.low };
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step), 2, v);
+    tly_region l = { .state = { &seen.high, &seen.low } };
+    emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step));
     kir_value there = tly_at(c, in->base, l.i, tly_rows_element_bytes(r));
     there = choose(c, less(c, l.i, in->whole), there, in->last);
     there = choose(c, equal(c, l.i, imm(c, 0)), in->first, there);
-    seen = (tly_rows_seen){ l.carried[0], l.carried[1], 0, 0 };
     for (unsigned k = 0; k < r->unroll; k++) {
-        kir_value x[2];
-        tly_rows_load_step(r, there, imm(c, k), x);
-        tly_rows_see_part(r, &seen, r->windows ? x[0] : tly_rows_part_of(r, x).scan);
+        kir_value x[2], at = tly_rows_load_step(r, there, imm(c, k), x);
+        tly_rows_see_part(r, &seen, r->windows ? x[0] : tly_rows_part_of(r, at, x).scan);
     }
-    v[0] = seen.high;
-    v[1] = seen.low;
-    kir_for_end(c->b, &l, v);
-    seen = (tly_rows_seen){ l.result[0], l.result[1], 0, 0 };
+    emit_end(c, &l);
     return tly_rows_seen_apart(r, &seen);
 }
 
@@ -124,20 +103,16 @@ static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_ro
                             kir_value flags, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value yes = constant(c, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value left = i1(c, 1);
     if (!tly_watches_products(c))
-        return yes;
-    kir_value under = band(c, flags, constant(c, word, KIR_UNDERFLOWED));
-    under = differ(c, under, constant(c, word, 0));
-    kir_value back = band(c, under, any(c, tly_watch_alive(c, s->last[0])));
-    kir_branch gone;
-    kir_if(c->b, &gone, back);
-    kir_else(c->b, &gone, 1, &yes);
-    kir_value apart = is_apart(r, g, in);
-    kir_if_end(c->b, &gone, 1, &apart);
+        return left;
+    kir_value under = met(c, flags, KIR_UNDERFLOWED);
+    tly_region gone = { .state = { &left } };
+    emit_unless(c, &gone, band(c, under, any(c, tly_watch_alive(c, s->last[0]))));
+    left = is_apart(r, g, in);
+    emit_end(c, &gone);
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-    return gone.result[0];
+    return left;
 }
 
 /* i1: a result of a segment is shown as infinite, by the accumulators that were kept. */
@@ -145,12 +120,12 @@ static kir_value keeps_infinity(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
     kir_value most = tly_watch_bits(c, constant(c, c->vec, 0));
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes), 1, &most);
+    tly_region l = { .state = { &most } };
+    emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes));
     kir_value v = kir_load(c->b, c->vec, tly_rows_wides_at(r, l.i), 0, c->acc_bytes);
-    v = umax(c, l.carried[0], tly_watch_bits(c, v));
-    kir_for_end(c->b, &l, &v);
-    return any(c, tly_watch_endless(c, l.result[0]));
+    most = umax(c, most, tly_watch_bits(c, v));
+    emit_end(c, &l);
+    return any(c, tly_watch_endless(c, most));
 }
 
 /* The same by what was stored, which lies in the cache (go_direct in rows.c). */
@@ -162,14 +137,13 @@ static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
     uint64_t infinity = tly_watch_stored_infinity(c);
     int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->bytes[TLY_OUT] : 0;
     kir_value most = constant(c, bits, 0);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide), 1, &most);
+    tly_region l = { .state = { &most } };
+    emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide));
     kir_value v = kir_load(c->b, t, tly_stored_at(c, g->to, l.i), lowest, 1);
     v = bitcast(c, bits, v);
-    v = band(c, v, constant(c, bits, infinity));
-    v = umax(c, l.carried[0], v);
-    kir_for_end(c->b, &l, &v);
-    return any(c, equal(c, l.result[0], constant(c, bits, infinity)));
+    most = umax(c, most, band(c, v, like(c, v, infinity)));
+    emit_end(c, &l);
+    return any(c, equal(c, most, like(c, most, infinity)));
 }
 
 /* i1: a segment that is lost in the end, all of it, shows an infinity. Some of our ways may have
@@ -181,13 +155,12 @@ static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value ma
     tly_build *c = r->c;
     kir_value dead = tly_not(c, any(c, tly_watch_alive(c, s->last[0])));
     kir_value died = band(c, dead, any(c, tly_watch_alive(c, from->last[0])));
-    kir_value none = none_of(r);
-    kir_branch look;
-    kir_if(c->b, &look, band(c, may, died));
-    kir_value shows = r->later ? keeps_infinity(r, g) : shows_infinity(r, g);
-    kir_else(c->b, &look, 1, &shows);
-    kir_if_end(c->b, &look, 1, &none);
-    return look.result[0];
+    kir_value shows = i1(c, 0);
+    tly_region look = { .state = { &shows } };
+    emit_if(c, &look, band(c, may, died));
+    shows = r->later ? keeps_infinity(r, g) : shows_infinity(r, g);
+    emit_end(c, &look);
+    return shows;
 }
 
 /* i1: nothing of a quick segment counts. */
@@ -195,15 +168,12 @@ static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_so
                        kir_value flags, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value v[2], same[2] = { none_of(r), s->last[0] };
-    kir_branch some;
-    kir_if(c->b, &some, raised(c, flags));
-    v[0] = flags_left(r, g, in, flags, s);
-    v[1] = s->last[0];
-    kir_else(c->b, &some, 2, v);
-    kir_if_end(c->b, &some, 2, same);
-    s->last[0] = some.result[1];
-    return some.result[0];
+    kir_value left = i1(c, 0);
+    tly_region some = { .state = { &left, &s->last[0] } };
+    emit_if(c, &some, raised(c, flags));
+    left = flags_left(r, g, in, flags, s);
+    emit_end(c, &some);
+    return left;
 }
 
 /* ---- a segment ---- */
@@ -212,10 +182,10 @@ static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_so
 static void send_again(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
-    kir_loop l;
-    kir_for(c->b, &l, g->leaves, tly_round_up(c, g->count, r->step), imm(c, r->step), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, g->leaves, tly_round_up(c, g->count, r->step), imm(c, r->step));
     tly_rows_send(r, g, l.i);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* Each vector by itself, from `again`; its total and base have nothing to do with it. */
@@ -224,22 +194,20 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
 {
     tly_build *c = r->c;
     tly_rows careful = *r;
-    kir_value same = s->last[0];
-    kir_branch redo;
+    tly_region redo = { .state = { &s->last[0] } };
     careful.windows = careful.lows = careful.quick = careful.later = careful.totals =
         careful.corrects = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
-    kir_if(c->b, &redo, left);
+    emit_if(c, &redo, left);
     tly_rows_source in = tly_rows_prepare(&careful, g);
     tly_rows_segment still = *g;
     still.leaves = 0;
     tly_rows_run(&careful, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
     if (g->leaves)
         send_again(r, g);
-    kir_else(c->b, &redo, 1, &again.last[0]);
-    kir_if_end(c->b, &redo, 1, &same);
-    s->last[0] = redo.result[0];
+    s->last[0] = again.last[0];
+    emit_end(c, &redo);
 }
 
 /* A segment in one turn (where rows may be lifted; else 0); i1: nothing of it counts. 0: never
@@ -270,7 +238,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
     if (r->by_flags || r->ends_by_flags) {
         flags = kir_flags(c->b);
         if (r->totals) /* with no results a step was looked at in vain */
-            flags = choose(c, r->only_total, constant(c, KIR_TYPE(KIR_I32, 1), 0), flags);
+            flags = choose(c, r->only_total, like(c, flags, 0), flags);
     }
     if (turn)
         tly_rows_settle(r, g, count, s, &flags, turn);
@@ -293,7 +261,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
     if (r->lows)
         left = bor(c, left, seen.bad);
     if (left && r->unit == 1 && tly_watches_output(c)) {
-        kir_value may = r->by_flags ? raised(c, flags) : constant(c, KIR_TYPE(KIR_I1, 1), 1);
+        kir_value may = r->by_flags ? raised(c, flags) : i1(c, 1);
         left = bor(c, left, shown_left(r, g, may, &from, s));
     }
     return left;
@@ -305,25 +273,22 @@ static kir_value scan_either(tly_rows *r, const tly_rows_segment *g, const tly_r
                              tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value v[3 + MAX_STATE] = { tly_not(c, none_of(r)), tly_rows_lifts_at_once(r), none_of(r) };
-    unsigned n = 3 + tly_rows_state_count(r);
-    kir_loop l;
-    kir_branch some;
-    tly_rows_pack(r, s, v + 3);
-    kir_for(c->b, &l, imm(c, 0), imm(c, 2), imm(c, 1), n, v);
-    tly_rows_state now = *s;
-    tly_rows_turn turn = { l.carried[1], differ(c, l.i, imm(c, 0)), 0 };
-    kir_if(c->b, &some, l.carried[0]);
-    kir_value left = scan_once(r, g, in, &turn, &now);
-    v[0] = band(c, turn.bad, tly_not(c, turn.again));
-    v[1] = tly_not(c, turn.up);
-    v[2] = bor(c, left, turn.bad);
-    tly_rows_pack(r, &now, v + 3);
-    kir_else(c->b, &some, n, v);
-    kir_if_end(c->b, &some, n, l.carried);
-    kir_for_end(c->b, &l, some.result);
-    *s = tly_rows_unpack(r, l.result + 3);
-    return l.result[2];
+    const tly_rows_state from = *s;
+    kir_value goes = tly_not(c, i1(c, 0)), up = tly_rows_lifts_at_once(r), left = i1(c, 0);
+    tly_region l = { .state = { &goes, &up, &left } }, some = { .state = { &goes, &up, &left } };
+    tly_rows_carry(r, &l, s);
+    tly_rows_carry(r, &some, s);
+    emit_for(c, &l, imm(c, 0), imm(c, 2), imm(c, 1));
+    tly_rows_turn turn = { up, differ(c, l.i, imm(c, 0)), 0 };
+    emit_if(c, &some, goes);
+    *s = from;
+    left = scan_once(r, g, in, &turn, s);
+    goes = band(c, turn.bad, tly_not(c, turn.again));
+    up = tly_not(c, turn.up);
+    left = bor(c, left, turn.bad);
+    emit_end(c, &some);
+    emit_end(c, &l);
+    return left;
 }
 
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)

@@ -45,8 +45,7 @@ static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2];
         tly_rows_load_step(r, here, imm(c, k), x);
-        kir_value own = fell(r, x, p[k].scan);
-        all = all ? bor(c, all, own) : own;
+        all = accumulate(c, KIR_OR, all, fell(r, x, p[k].scan));
     }
     return any(c, all);
 }
@@ -61,19 +60,18 @@ kir_value tly_rows_part_left(tly_rows *r, const kir_value *x, kir_value part)
 kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p)
 {
     tly_build *c = r->c;
-    kir_value outside = 0, zeros = 0, none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value outside = 0, zeros = 0, left = i1(c, 0);
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
         kir_value zero = tly_rows_is_zero(r, p[k].scan);
-        outside = outside ? bor(c, outside, out) : out;
-        zeros = zeros ? bor(c, zeros, zero) : zero;
+        outside = accumulate(c, KIR_OR, outside, out);
+        zeros = accumulate(c, KIR_OR, zeros, zero);
     }
-    kir_branch some;
-    kir_if(c->b, &some, any(c, zeros));
-    kir_value left = any_fell(r, here, p);
-    kir_else(c->b, &some, 1, &left);
-    kir_if_end(c->b, &some, 1, &none);
-    return bor(c, some.result[0], any(c, outside));
+    tly_region some = { .state = { &left } };
+    emit_if(c, &some, any(c, zeros));
+    left = any_fell(r, here, p);
+    emit_end(c, &some);
+    return bor(c, left, any(c, outside));
 }
 
 /* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop
@@ -81,7 +79,7 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
 kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(r->c))
+    if (!tly_watches_products(c))
         return v;
     kir_value tiny = tly_watch_below(c, tly_watch_bits(c, newest), TLY_TINY);
     kir_value zero = mul(c, v, constant(c, c->vec, 0));
@@ -111,28 +109,22 @@ static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    unsigned unroll = r->unroll;
-    if (!tly_watches_products(r->c)) {
+    if (!tly_watches_products(c)) {
         kir_value most = 0;
-        for (unsigned k = 0; k < unroll; k++) {
-            kir_value bits = tly_watch_bits(c, y[k].y);
-            most = most ? umax(c, most, bits) : bits;
-        }
+        for (unsigned k = 0; k < r->unroll; k++)
+            most = accumulate(c, KIR_UMAX, most, tly_watch_bits(c, y[k].y));
         return any(c, tly_not(c, tly_watch_below(c, most, TLY_LARGE)));
     }
-    kir_value least = umin(c, tly_watch_bits(c, y[0].first), tly_watch_bits(c, y[unroll - 1].y));
+    kir_value least = umin(c, tly_watch_bits(c, y[0].first), tly_watch_bits(c, y[r->unroll - 1].y));
     kir_value low = any(c, tly_watch_below(c, least, TLY_SMALL));
-    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0), some = 0;
-    kir_branch zero;
-    kir_if(c->b, &zero, bor(c, wide, low));
-    for (unsigned k = 0; k < unroll; k++) {
-        kir_value own = sunk(r, &y[k]);
-        some = some ? bor(c, some, own) : own;
-    }
-    some = any(c, some);
-    kir_else(c->b, &zero, 1, &some);
-    kir_if_end(c->b, &zero, 1, &none);
-    return zero.result[0];
+    kir_value near = i1(c, 0), some = 0;
+    tly_region zero = { .state = { &near } };
+    emit_if(c, &zero, bor(c, wide, low));
+    for (unsigned k = 0; k < r->unroll; k++)
+        some = accumulate(c, KIR_OR, some, sunk(r, &y[k]));
+    near = any(c, some);
+    emit_end(c, &zero);
+    return near;
 }
 
 kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k)
@@ -149,36 +141,32 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
 {
     tly_build *c = r->c;
     unsigned unroll = r->unroll;
-    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
+    kir_value left = i1(c, 0), bad = 0;
     kir_value fell = 0, large = 0; /* where the output is narrower: anywhere in the step */
-    kir_branch look;
-    kir_if(c->b, &look, near_end(r, wide, y));
+    tly_region look = { .state = { &left, &s->last[0] } };
+    emit_if(c, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
-        kir_value left;
-        if (tly_watches_products(r->c)) {
+        kir_value own;
+        if (tly_watches_products(c)) {
             kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
             kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_TINY);
-            left = band(c, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
+            own = band(c, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
             if (tly_watches_output(c)) {
                 kir_value endless = tly_rows_shows_infinity(r, shown, k);
-                fell = fell ? bor(c, fell, low) : low;
-                large = large ? bor(c, large, endless) : endless;
+                fell = accumulate(c, KIR_OR, fell, low);
+                large = accumulate(c, KIR_OR, large, endless);
             }
         } else {
-            left = tly_rows_sums_left(r, &y[k]);
+            own = tly_rows_sums_left(r, &y[k]);
         }
-        bad = bad ? bor(c, bad, left) : left;
+        bad = accumulate(c, KIR_OR, bad, own);
     }
-    ends[0] = any(c, bad);
+    left = any(c, bad);
     if (fell)
-        ends[0] = bor(c, ends[0], band(c, any(c, fell), any(c, large)));
-    ends[1] = tly_rows_flush(r, s->last[0], s->last[0]);
-    kir_else(c->b, &look, 2, ends);
-    same[0] = none;
-    same[1] = s->last[0];
-    kir_if_end(c->b, &look, 2, same);
-    s->last[0] = look.result[1];
-    return look.result[0];
+        left = bor(c, left, band(c, any(c, fell), any(c, large)));
+    s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
+    emit_end(c, &look);
+    return left;
 }
 
 /* ---- of a whole segment ---- */
@@ -241,7 +229,7 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
     if (tly_watches_products(c) && r->unit > 1)
         return any(c, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
     if (tly_watches_products(c) || r->ends_by_flags)
-        return constant(c, KIR_TYPE(KIR_I1, 1), 0);
+        return i1(c, 0);
     return any(c, tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));
 }
 
@@ -252,7 +240,7 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(r->c))
+    if (!tly_watches_products(c))
         return any(c, r->ends_by_flags ? tly_watch_large(c, seen->results)
                                        : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
     kir_value left = tly_rows_seen_apart(r, seen);

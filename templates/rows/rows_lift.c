@@ -67,7 +67,7 @@ static kir_value plus(tly_rows *r, kir_value size, int exponent)
 {
     tly_build *c = r->c;
     kir_value x = bitcast(c, c->vec, size);
-    x = add(c, x, like(r->c, x, power(exponent)));
+    x = add(c, x, like(c, x, power(exponent)));
     return bitcast(c, type_of(c, size), x);
 }
 
@@ -75,7 +75,7 @@ static kir_value plus(tly_rows *r, kir_value size, int exponent)
 static kir_value lower(tly_rows *r, kir_value size)
 {
     tly_build *c = r->c;
-    kir_value scale = like(r->c, size, (uint64_t)SCALE << 23);
+    kir_value scale = like(c, size, (uint64_t)SCALE << 23);
     return sub(c, umax(c, size, scale), scale);
 }
 
@@ -85,16 +85,16 @@ kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most)
 {
     tly_build *c = r->c;
     kir_value bits = bitcast(c, type_of(c, *most), lifted);
-    kir_value size = band(c, bits, like(r->c, bits, sign - 1)), down;
+    kir_value size = band(c, bits, like(c, bits, sign - 1)), down;
     *most = umax(c, *most, size);
     if (shows_half(r)) {
         down = lower(r, size);
     } else {
-        kir_value floor = like(r->c, bits, power(NORMAL + SCALE));
-        down = sub(c, size, like(r->c, bits, (uint64_t)SCALE << 23));
+        kir_value floor = like(c, bits, power(NORMAL + SCALE));
+        down = sub(c, size, like(c, bits, (uint64_t)SCALE << 23));
         down = smax(c, down, sub(c, plus(r, size, NORMAL + SCALE), floor));
     }
-    bits = bor(c, down, band(c, bits, like(r->c, bits, sign)));
+    bits = bor(c, down, band(c, bits, like(c, bits, sign)));
     return bitcast(c, c->vec, bits);
 }
 
@@ -115,7 +115,7 @@ static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
     return any(c, ult(c, less, like(r->c, less, power(NORMAL + SCALE))));
 }
 
-/* i1s: a turn that was lifted, and one that was not, came to nothing. */
+/* i1: a turn that was lifted came to nothing. */
 static kir_value settle_lifted(tly_rows *r, const tly_rows_segment *g, kir_value count,
                                const tly_rows_state *s, kir_value raised, const tly_rows_turn *t)
 {
@@ -131,38 +131,27 @@ static kir_value settle_lifted(tly_rows *r, const tly_rows_segment *g, kir_value
     return bad;
 }
 
-static kir_value settle_plain(tly_rows *r, kir_value flags)
-{
-    tly_build *c = r->c;
-    kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value under = band(c, flags, constant(c, word, KIR_UNDERFLOWED));
-    under = differ(c, under, constant(c, word, 0));
-    return band(c, r->few_steps, under);
-}
-
 void tly_rows_settle(tly_rows *r, const tly_rows_segment *g, kir_value count,
                      const tly_rows_state *s, kir_value *flags, tly_rows_turn *t)
 {
     tly_build *c = r->c;
-    kir_value none = constant(c, KIR_TYPE(KIR_I32, 1), 0);
-    kir_value v[2], same[2] = { constant(c, KIR_TYPE(KIR_I1, 1), 0), none };
-    kir_branch way, some;
+    kir_value none = like(c, *flags, 0), rest = none;
+    tly_region plain = { 0 }, some = { .state = { &t->bad, &rest } },
+               way = { .state = { &t->bad } };
+    t->bad = i1(c, 0);
     if (r->later) {
-        kir_if(c->b, &way, tly_not(c, t->up));
+        emit_if(c, &plain, tly_not(c, t->up));
         tly_rows_store_later(r, g, count, NULL);
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &plain);
     }
-    kir_value raised = differ(c, *flags, none);
-    kir_if(c->b, &some, bor(c, t->up, raised));
-    kir_if(c->b, &way, t->up);
-    v[0] = settle_lifted(r, g, count, s, raised, t);
-    kir_else(c->b, &way, 1, v);
-    v[0] = settle_plain(r, *flags);
-    kir_if_end(c->b, &way, 1, v);
-    v[0] = way.result[0];
-    v[1] = choose(c, bor(c, t->up, v[0]), none, *flags);
-    kir_else(c->b, &some, 2, v);
-    kir_if_end(c->b, &some, 2, same);
-    t->bad = some.result[0];
-    *flags = some.result[1];
+    kir_value any_flag = raised(c, *flags);
+    emit_if(c, &some, bor(c, t->up, any_flag));
+    emit_if(c, &way, t->up);
+    t->bad = settle_lifted(r, g, count, s, any_flag, t);
+    emit_else(c, &way);
+    t->bad = band(c, r->few_steps, met(c, *flags, KIR_UNDERFLOWED));
+    emit_end(c, &way);
+    rest = choose(c, bor(c, t->up, t->bad), none, *flags);
+    emit_end(c, &some);
+    *flags = rest;
 }

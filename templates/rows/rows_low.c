@@ -41,8 +41,8 @@ static kir_value less_of(tly_rows *r, kir_value z)
 {
     tly_build *c = r->c;
     kir_value bits = bitcast(c, bits_type(r), z);
-    bits = band(c, bits, constant(c, bits_type(r), INT64_MAX));
-    return sub(c, bits, constant(c, bits_type(r), 1));
+    bits = band(c, bits, like(c, bits, INT64_MAX));
+    return sub(c, bits, like(c, bits, 1));
 }
 
 static kir_value below(tly_rows *r, kir_value less, int exponent)
@@ -55,10 +55,9 @@ static kir_value below(tly_rows *r, kir_value less, int exponent)
 kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value v = bitcast(c, word, kir_extract(c->b, s->last[0], 0));
-    v = band(c, v, constant(c, word, INT32_MAX));
-    v = sub(c, v, constant(c, word, 1)); /* a zero is the largest */
+    kir_value v = bitcast(c, KIR_TYPE(KIR_I32, 1), kir_extract(c->b, s->last[0], 0));
+    v = band(c, v, like(c, v, INT32_MAX));
+    v = sub(c, v, like(c, v, 1)); /* a zero is the largest */
     return ult(c, v, r->low);
 }
 
@@ -66,10 +65,9 @@ kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
 void tly_rows_begin_low(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_type word = KIR_TYPE(KIR_I32, 1);
-    r->low = constant(c, word, (uint64_t)(127 + LOW) << 23);
+    r->low = constant(c, KIR_TYPE(KIR_I32, 1), (uint64_t)(127 + LOW) << 23);
     if (r->lifts)
-        r->low = choose(c, r->few_steps, constant(c, word, 0), r->low);
+        r->low = choose(c, r->few_steps, like(c, r->low, 0), r->low);
 }
 
 /* As f32. What will be subnormal is rounded to a multiple of the least number before, so that
@@ -77,11 +75,10 @@ void tly_rows_begin_low(tly_rows *r)
 static kir_value to_single(tly_rows *r, kir_value z)
 {
     tly_build *c = r->c;
-    kir_type t = type_of(c, z);
-    kir_value magic = constant(c, t, (uint64_t)(1023 - 149 + 52) << 52 | UINT64_C(1) << 51);
+    kir_value magic = like(c, z, (uint64_t)(1023 - 149 + 52) << 52 | UINT64_C(1) << 51);
     kir_value rounded = sub(c, add(c, z, magic), magic);
     z = choose(c, below(r, less_of(r, z), NORMAL), rounded, z);
-    return convert(c, KIR_FPTRUNC, r->c->vec, z);
+    return convert(c, KIR_FPTRUNC, c->vec, z);
 }
 
 /* The scans z after a step in which one may be subnormal, `least` of magnitudes less 1: y, their
@@ -93,8 +90,7 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     kir_value end = z[r->unroll - 1], most = 0;
     for (unsigned k = 0; k < r->unroll; k++) {
         y[k] = to_single(r, z[k]);
-        kir_value bits = tly_watch_bits(c, y[k]);
-        most = most ? umax(c, most, bits) : bits;
+        most = accumulate(c, KIR_UMAX, most, tly_watch_bits(c, y[k]));
     }
     kir_value sunk = any(c, below(r, least, HALF));
     kir_value less = less_of(r, end);
@@ -103,7 +99,7 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     int nothing = c->p->tensor[TLY_OUT].dtype == TALLY_F16 ? HALF
                                                            : NOTHING; /* f16 shows none of it */
     kir_value gone = bor(c, any(c, below(r, least, nothing)), band(c, sunk, tly_not(c, deep)));
-    kir_value zero = mul(c, end, constant(c, type_of(c, end), 0));
+    kir_value zero = mul(c, end, like(c, end, 0));
     zero = convert(c, KIR_FPTRUNC, c->vec, zero);
     y[r->unroll] = choose(c, gone, zero, y[r->unroll - 1]);
     return band(c, sunk, any(c, tly_watch_endless(c, most)));
@@ -130,10 +126,8 @@ static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, 
 static kir_value scaled(tly_rows *r, kir_value v, int exponent)
 {
     tly_build *c = r->c;
-    kir_type bits = KIR_TYPE(KIR_I32, r->c->lanes);
-    v = bitcast(c, bits, v);
-    v = add(c, v, constant(c, bits, (uint32_t)exponent << 23));
-    return bitcast(c, r->c->vec, v);
+    kir_value bits = bitcast(c, KIR_TYPE(KIR_I32, c->lanes), v);
+    return bitcast(c, c->vec, add(c, bits, like(c, bits, (uint32_t)exponent << 23)));
 }
 
 /* Times 2^SCALE the results are the same bits, while all of them are normal numbers unscaled: what
@@ -144,27 +138,26 @@ kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state 
 {
     tly_build *c = r->c;
     unsigned n = r->unroll;
-    kir_value z[MAX_UNROLL], y[MAX_UNROLL + 2], last = s->last[0];
+    kir_value z[MAX_UNROLL], y[MAX_UNROLL + 1] = { 0 }, bad = 0, last = s->last[0];
     kir_value now = scaled(r, last, SCALE);
     kir_value apart = tly_watch_apart(c, 0, now, TLY_WATCH_PART);
-    kir_branch way;
+    tly_region way = { 0 };
     for (unsigned k = 0; k < n; k++) {
         z[k] = now = tly_combine(c, now, parts[k]);
         apart = tly_watch_apart(c, apart, now, TLY_WATCH_PART);
     }
-    kir_if(c->b, &way, any(c, tly_watch_left(c, apart, TLY_WATCH_PART)));
-    y[n + 1] = by_double(r, parts, last, y);
-    kir_else(c->b, &way, n + 2, y);
+    emit_carry(&way, n + 1, y);
+    emit_carry(&way, 1, &bad);
+    emit_if(c, &way, any(c, tly_watch_left(c, apart, TLY_WATCH_PART)));
+    bad = by_double(r, parts, last, y);
+    emit_else(c, &way);
     for (unsigned k = 0; k < n; k++)
         y[k] = scaled(r, z[k], -SCALE);
     y[n] = y[n - 1];
-    y[n + 1] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_if_end(c->b, &way, n + 2, y);
-    for (unsigned k = 0; k < n; k++) {
-        shown[k] = way.result[k];
-        if (c->p->exclusive)
-            shown[k] = tly_rows_before(r, k > 0 ? way.result[k - 1] : last, shown[k]);
-    }
-    s->last[0] = way.result[n];
-    return way.result[n + 1];
+    bad = i1(c, 0);
+    emit_end(c, &way);
+    for (unsigned k = 0; k < n; k++)
+        shown[k] = c->p->exclusive ? tly_rows_before(r, k > 0 ? y[k - 1] : last, y[k]) : y[k];
+    s->last[0] = y[n];
+    return bad;
 }

@@ -13,9 +13,10 @@ static kir_type mask_type(const tly_rows *r)
 /* Lanes of a mask (all ones or 0) and, of each scan, those after them. */
 static kir_value and_after(tly_rows *r, kir_value mask)
 {
-    kir_value none = constant(r->c, mask_type(r), 0);
-    for (unsigned apart = r->unit; apart < r->c->lanes; apart *= 2)
-        mask = bor(r->c, mask, tly_vector_before(r->c, none, mask, apart, r->c->lanes));
+    tly_build *c = r->c;
+    kir_value none = constant(c, mask_type(r), 0);
+    for (unsigned apart = r->unit; apart < c->lanes; apart *= 2)
+        mask = bor(c, mask, tly_vector_before(c, none, mask, apart, c->lanes));
     return mask;
 }
 
@@ -78,27 +79,26 @@ static kir_value plain(tly_rows *r, kir_value y, const kir_value *x, kir_value *
 }
 
 /* One vector of a step with lanes that left the range. */
-static void redo_vector(tly_rows *r, const kir_value *x, kir_value lives, tly_rows_state *s,
-                        kir_value *shown)
+static void redo_vector(tly_rows *r, kir_value from, const kir_value *x, kir_value lives,
+                        tly_rows_state *s, kir_value *shown)
 {
     tly_build *c = r->c;
-    tly_rows_part p = tly_rows_part_of(r, x);
-    kir_value first = s->last[0], odd = 0, v[2] = { tly_combine(c, first, p.scan), 0 };
-    tly_rows_result result = { first, p.scan, v[0] };
+    tly_rows_part p = tly_rows_part_of(r, from, x);
+    kir_value first = s->last[0], y = tly_combine(c, first, p.scan), odd = 0, loop_odd = 0;
+    tly_rows_result result = { first, p.scan, y };
     kir_value left = lives ? products_left(r, &result, x, lives)
                            : tly_watch_lanes(c, tly_rows_sums_left(r, &result));
     left = differ(c, and_after(r, as_mask(r, left)), constant(c, mask_type(r), 0));
     if (r->pairs)
-        v[1] = tly_combine(c, tly_rows_before(r, first, v[0]), p.first);
-    kir_branch some;
-    kir_if(c->b, &some, any(c, left));
-    kir_value loop = plain(r, first, x, &odd), again[2] = { choose(c, left, loop, v[0]), 0 };
+        odd = tly_combine(c, tly_rows_before(r, first, y), p.first);
+    tly_region some = { .state = { &y, r->pairs ? &odd : NULL } };
+    emit_if(c, &some, any(c, left));
+    kir_value loop = plain(r, first, x, &loop_odd);
+    y = choose(c, left, loop, y);
     if (r->pairs)
-        again[1] = choose(c, left, odd, v[1]);
-    kir_else(c->b, &some, 1 + r->pairs, again);
-    kir_if_end(c->b, &some, 1 + r->pairs, v);
-    kir_value y = some.result[0];
-    tly_rows_show(r, tly_rows_before(r, first, y), r->pairs ? some.result[1] : 0, y, shown);
+        odd = choose(c, left, loop_odd, odd);
+    emit_end(c, &some);
+    tly_rows_show(r, NULL, tly_rows_before(r, first, y), odd, y, shown);
     s->last[0] = tly_vector_newest(c, y, r->unit);
 }
 
@@ -138,14 +138,13 @@ static kir_value parts_left(tly_rows *r, kir_value here)
 {
     tly_build *c = r->c;
     kir_value x[2], mask = constant(c, mask_type(r), 0);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, &mask);
-    tly_rows_load_step(r, here, l.i, x);
-    mask = as_mask(r, tly_rows_part_left(r, x, tly_rows_part_of(r, x).scan));
-    mask = bor(c, mask, tly_vector_newest(c, l.carried[0], r->unit));
-    mask = and_after(r, mask);
-    kir_for_end(c->b, &l, &mask);
-    return l.result[0];
+    tly_region l = { .state = { &mask } };
+    emit_for(c, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1));
+    kir_value from = tly_rows_load_step(r, here, l.i, x);
+    kir_value own = as_mask(r, tly_rows_part_left(r, x, tly_rows_part_of(r, from, x).scan));
+    mask = and_after(r, bor(c, own, tly_vector_newest(c, mask, r->unit)));
+    emit_end(c, &l);
+    return mask;
 }
 
 /* A scan that comes to nothing, but shows an infinity before it does, is no better than one that
@@ -154,13 +153,11 @@ static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value ap
                         const kir_value *shown)
 {
     tly_build *c = r->c;
-    kir_value lives = as_mask(r, tly_watch_alive(c, end)), more;
-    kir_branch some;
-    kir_if(c->b, &some, apart);
-    more = bor(c, lives, parts_left(r, here));
-    kir_else(c->b, &some, 1, &more);
-    kir_if_end(c->b, &some, 1, &lives);
-    lives = some.result[0];
+    kir_value lives = as_mask(r, tly_watch_alive(c, end));
+    tly_region some = { .state = { &lives } };
+    emit_if(c, &some, apart);
+    lives = bor(c, lives, parts_left(r, here));
+    emit_end(c, &some);
     if (tly_watches_output(c))
         lives = bor(c, lives, infinities(r, shown));
     for (unsigned k = 0; k < r->unroll; k++)
@@ -175,22 +172,20 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, 
     int64_t bytes = vector_bytes(r);
     unsigned each = 1 + r->pairs;
     int products = tly_watches_products(c);
-    tly_rows_state now = *s;
-    kir_loop l;
+    tly_region l = { .state = { &s->last[0] } };
     if (products)
         store_lives(r, here, end, apart, shown);
-    kir_for(c->b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
+    emit_for(c, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1));
     kir_value x[2], result[2], lives = 0;
-    tly_rows_load_step(r, here, l.i, x);
+    kir_value from = tly_rows_load_step(r, here, l.i, x);
     if (products)
         lives = kir_load(c->b, mask_type(r), masks_at(r, l.i), 0, c->acc_bytes);
-    now.last[0] = l.carried[0];
-    redo_vector(r, x, lives, &now, result);
+    redo_vector(r, from, x, lives, s, result);
     kir_value to = tly_at(c, r->work, l.i, bytes * each);
     for (unsigned k = 0; k < each; k++)
         kir_store(c->b, to, k * bytes, result[k], c->acc_bytes, 0);
-    kir_for_end(c->b, &l, now.last);
-    s->last[0] = tly_rows_flush(r, l.result[0], l.result[0]);
+    emit_end(c, &l);
+    s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
     for (unsigned k = 0; k < r->unroll * each; k++)
         shown[k] = kir_load(c->b, c->vec, r->work, k * bytes, c->acc_bytes);
 }

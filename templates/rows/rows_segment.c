@@ -13,6 +13,7 @@ typedef struct chain {
     kir_value reached;               /* ... and its lanes before that */
     kir_value bad;                   /* lows: i1: a segment does not count */
     kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
+    tly_stretch results;             /* where its results are stored */
     tly_rows_state state;
     tly_rows_seen seen; /* where no flags are: what the segment has shown */
     unsigned what;
@@ -38,47 +39,33 @@ static unsigned windows_count(const tly_rows *r)
     return r->windows ? r->doublings - r->loads : 0;
 }
 
-/* Lists the values of a chain in their order; `put` writes them to v, else they are read. */
-static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
+static void carry_chain(const tly_rows *r, tly_region *l, chain *h)
 {
-    kir_value *at[KIR_MAX_CARRIED];
-    unsigned n = 0;
-    for (unsigned d = 0; d < windows_count(r); d++)
-        at[n++] = &h->windows[d];
+    const int products = tly_watches_products(r->c);
+    emit_carry(l, windows_count(r), h->windows);
     for (unsigned k = 0; k < r->unroll; k++) {
-        at[n++] = &h->ahead[k].scan;
+        emit_carry(l, 1, &h->ahead[k].scan);
         if (r->pairs && (h->what & TLY_ROWS_RESULTS))
-            at[n++] = &h->ahead[k].first;
+            emit_carry(l, 1, &h->ahead[k].first);
     }
     if (r->corrects) {
-        at[n++] = &h->distance.lanes;
-        at[n++] = &h->distance.lowest;
-        at[n++] = &h->reached;
+        emit_carry(l, 1, &h->distance.lanes);
+        emit_carry(l, 1, &h->distance.lowest);
+        emit_carry(l, 1, &h->reached);
     }
     if (goes_low(r, h))
-        at[n++] = &h->bad;
+        emit_carry(l, 1, &h->bad);
     if (is_careful(r))
-        at[n++] = &h->here;
-    if (is_careful(r) && tly_watches_products(r->c))
-        at[n++] = &h->wide;
+        emit_carry(l, 1, &h->here);
+    if (is_careful(r) && products)
+        emit_carry(l, 1, &h->wide);
     if (looks(r, h))
-        at[n++] = &h->seen.results;
-    if (looks(r, h) && tly_watches_products(r->c)) {
-        at[n++] = &h->seen.high;
-        if (r->windows || r->ends_by_flags)
-            at[n++] = &h->seen.low;
-    }
-    for (unsigned k = 0; k < n; k++) {
-        if (put)
-            v[k] = *at[k];
-        else
-            *at[k] = v[k];
-    }
-    if (put)
-        tly_rows_pack(r, &h->state, v + n);
-    else
-        h->state = tly_rows_unpack(r, v + n);
-    return n + tly_rows_state_count(r);
+        emit_carry(l, 1, &h->seen.results);
+    if (looks(r, h) && products)
+        emit_carry(l, 1, &h->seen.high);
+    if (looks(r, h) && products && (r->windows || r->ends_by_flags))
+        emit_carry(l, 1, &h->seen.low);
+    tly_rows_carry(r, l, &h->state);
 }
 
 /* ---- a step ---- */
@@ -90,23 +77,21 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
     kir_value apart = 0;
     h->here = p;
     for (unsigned k = 0; k < r->unroll; k++) {
-        kir_value x[2], seen;
+        kir_value x[2], seen, at;
         if (r->windows) {
-            kir_value at = ptradd(c, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
-            h->ahead[k] = (tly_rows_part){
-                tly_rows_window(r, at, is_first && k == 0, h->windows, &seen), 0
-            };
+            at = ptradd(c, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
+            h->ahead[k].scan = tly_rows_window(r, at, is_first && k == 0, h->windows, &seen);
             x[0] = seen;
         } else {
-            tly_rows_load_step(r, p, imm(c, k), x);
-            h->ahead[k] = tly_rows_part_of(r, x);
+            at = tly_rows_load_step(r, p, imm(c, k), x);
+            h->ahead[k] = tly_rows_part_of(r, at, x);
             seen = h->ahead[k].scan;
         }
-        for (unsigned i = 0; i <= r->pairs && r->corrects; i++)
-            tly_rows_add_distance(r, tly_lift(c, x[i]), &h->distance);
-        if (looks(r, h) && tly_watches_products(r->c))
+        if (r->corrects)
+            tly_rows_add_distance(r, tly_element(c, NULL, x[0]), &h->distance);
+        if (looks(r, h) && tly_watches_products(c))
             tly_rows_see_part(r, &h->seen, seen);
-        if (is_careful(r) && tly_watches_products(r->c))
+        if (is_careful(r) && tly_watches_products(c))
             apart = tly_watch_apart(c, apart, seen, tly_rows_narrow(r));
     }
     if (apart)
@@ -116,70 +101,65 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
 /* i1: the step's parts left the range. */
 static kir_value parts_left(tly_rows *r, chain *h)
 {
-    kir_value none = constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_branch wide;
-    kir_if(r->c->b, &wide, h->wide);
-    kir_value left = tly_rows_parts_left(r, h->here, h->ahead);
-    kir_else(r->c->b, &wide, 1, &left);
-    kir_if_end(r->c->b, &wide, 1, &none);
-    return wide.result[0];
+    kir_value left = i1(r->c, 0);
+    tly_region wide = { .state = { &left } };
+    emit_if(r->c, &wide, h->wide);
+    left = tly_rows_parts_left(r, h->here, h->ahead);
+    emit_end(r->c, &wide);
+    return left;
+}
+
+static void join(tly_rows *r, chain *h, unsigned k, kir_value *shown, tly_rows_result *y)
+{
+    const tly_place at = tly_place_along(&h->results, (int64_t)k * r->wide);
+    *y = tly_rows_join(r, &h->ahead[k], &at, &h->state, shown + (k << r->pairs));
 }
 
 /* A step, one way or the other. */
 static void either_step(tly_rows *r, chain *h, kir_value *shown)
 {
     tly_build *c = r->c;
-    unsigned n = r->unroll;
-    kir_value parts[MAX_UNROLL], v[MAX_UNROLL + 2];
-    tly_rows_state low = h->state;
-    kir_branch way;
-    for (unsigned k = 0; k < n; k++)
+    kir_value parts[MAX_UNROLL];
+    tly_rows_result y;
+    tly_region way = { 0 };
+    emit_carry(&way, r->unroll, shown);
+    emit_carry(&way, 1, &h->state.last[0]);
+    emit_carry(&way, 1, &h->bad);
+    for (unsigned k = 0; k < r->unroll; k++)
         parts[k] = h->ahead[k].scan;
-    kir_if(c->b, &way, tly_rows_is_low(r, &low));
-    v[n + 1] = bor(c, h->bad, tly_rows_join_low(r, parts, &low, v));
-    v[n] = low.last[0];
-    kir_else(c->b, &way, n + 2, v);
-    for (unsigned k = 0; k < n; k++)
-        tly_rows_join(r, &h->ahead[k], &h->state, v + k);
-    v[n] = h->state.last[0];
-    v[n + 1] = h->bad;
-    kir_if_end(c->b, &way, n + 2, v);
-    for (unsigned k = 0; k < n; k++)
-        shown[k] = way.result[k];
-    h->state.last[0] = way.result[n];
-    h->bad = way.result[n + 1];
+    emit_if(c, &way, tly_rows_is_low(r, &h->state));
+    h->bad = bor(c, h->bad, tly_rows_join_low(r, parts, &h->state, shown));
+    emit_else(c, &way);
+    for (unsigned k = 0; k < r->unroll; k++)
+        join(r, h, k, shown, &y);
+    emit_end(c, &way);
 }
 
 /* A step; careful, and something in it left the range: the step done again. */
 static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
     tly_build *c = r->c;
-    unsigned unroll = r->unroll, each = 1 + r->pairs, n = unroll * each;
-    kir_value v[KIR_MAX_CARRIED], left = 0;
+    unsigned unroll = r->unroll;
+    kir_value left = 0;
     tly_rows_result y[MAX_UNROLL] = { { 0, 0, 0 } };
     tly_rows_state again = h->state;
     if (is_careful(r) && tly_watches_products(c))
         left = parts_left(r, h);
     for (unsigned k = 0; k < unroll; k++) {
-        y[k] = tly_rows_join(r, &h->ahead[k], &h->state, shown + k * each);
+        join(r, h, k, shown, &y[k]);
         if (looks(r, h))
             tly_rows_see_result(r, &h->seen, &y[k]);
     }
     if (!is_careful(r))
         return;
     kir_value out = tly_rows_results_left(r, h->wide, y, shown, &h->state);
-    kir_branch redo;
-    kir_if(c->b, &redo, left ? bor(c, left, out) : out);
-    for (unsigned k = 0; k < n; k++)
-        v[k] = shown[k];
-    tly_rows_redo(r, h->here, y[unroll - 1].y, left, &again, v);
-    v[n] = again.last[0];
-    kir_else(c->b, &redo, n + 1, v);
-    shown[n] = h->state.last[0];
-    kir_if_end(c->b, &redo, n + 1, shown);
-    for (unsigned k = 0; k < n; k++)
-        shown[k] = redo.result[k];
-    h->state.last[0] = redo.result[n];
+    tly_region redo = { 0 };
+    emit_carry(&redo, unroll << r->pairs, shown);
+    emit_carry(&redo, 1, &h->state.last[0]);
+    emit_if(c, &redo, accumulate(c, KIR_OR, left, out));
+    tly_rows_redo(r, h->here, y[unroll - 1].y, left, &again, shown);
+    h->state.last[0] = again.last[0];
+    emit_end(c, &redo);
 }
 
 /* ---- a segment ---- */
@@ -202,40 +182,39 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
 {
     tly_build *c = r->c;
     kir_value to = tly_stored_at(c, g->to, i);
-    kir_branch way;
+    tly_region way = { 0 }, leave = { 0 };
     n = tly_pack_run(c, y, n, r->pairs);
     if (g->lines) {
-        kir_if(c->b, &way, g->lines);
+        emit_if(c, &way, g->lines);
         tly_store_run(c, to, y, n, KIR_STREAM);
-        kir_else(c->b, &way, 0, NULL);
+        emit_else(c, &way);
     }
     tly_store_run(c, to, y, n, 0);
     if (g->leaves) {
-        kir_branch leave;
-        kir_if(c->b, &leave, tly_not(c, less(c, i, g->leaves)));
+        emit_if(c, &leave, tly_not(c, less(c, i, g->leaves)));
         tly_rows_send(r, g, i);
-        kir_if_end(c->b, &leave, 0, NULL);
+        emit_end(c, &leave);
     }
     if (g->lines)
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &way);
 }
 
 static void keep_or_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y,
                           unsigned n)
 {
-    kir_branch way;
+    tly_region way = { 0 };
     if (r->later) {
         keep_wide(r, i, y, n);
         return;
     }
     if (g->lifted) {
-        kir_if(r->c->b, &way, g->lifted);
+        emit_if(r->c, &way, g->lifted);
         keep_wide(r, i, y, n);
-        kir_else(r->c->b, &way, 0, NULL);
+        emit_else(r->c, &way);
     }
     store(r, g, i, y, n);
     if (g->lifted)
-        kir_if_end(r->c->b, &way, 0, NULL);
+        emit_end(r->c, &way);
 }
 
 /* As wide as the machine's vectors are, whatever the windows'. */
@@ -245,17 +224,14 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     tly_rows whole = *r;
     unsigned bytes = (unsigned)(r->step * c.acc_bytes), width = (unsigned)c.t->vector_bytes;
     kir_value y[MAX_UNROLL];
-    kir_loop l;
+    tly_region l = { .state = { most } };
     width = width < bytes ? width : bytes;
     whole.c = &c;
     c.lanes = width / c.acc_bytes;
     c.vec.lanes = (uint8_t)c.lanes;
     if (most)
         *most = tly_watch_bits(&c, constant(&c, c.vec, 0));
-    kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), most != NULL,
-            most);
-    if (most)
-        *most = l.carried[0];
+    emit_for(&c, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step));
     for (unsigned first = 0, n; first < bytes / width; first += n) { /* lanes may be forced */
         n = bytes / width - first < MAX_UNROLL ? bytes / width - first : MAX_UNROLL;
         for (unsigned k = 0; k < n; k++) {
@@ -265,9 +241,7 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
         }
         store(&whole, g, add(&c, l.i, imm(&c, first * c.lanes)), y, n);
     }
-    kir_for_end(c.b, &l, most);
-    if (most)
-        *most = l.result[0];
+    emit_end(&c, &l);
 }
 
 /* What a segment that began with `from` has come to. */
@@ -290,10 +264,8 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen)
 {
     tly_build *c = r->c;
-    kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1];
-    unsigned unroll = r->unroll;
-    chain h = { .state = *s, .what = what };
-    h.bad = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value shown[2 * MAX_UNROLL] = { 0 };
+    chain h = { .state = *s, .what = what, .bad = i1(c, 0) };
     for (unsigned d = 0; d < windows_count(r); d++)
         h.windows[d] = tly_neutral(c, c->vec);
     if (looks(r, &h))
@@ -309,14 +281,14 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     h.reached = h.distance.lanes;
     kir_value soon = ptradd(c, g->in, r->ahead), step = imm(c, r->step);
 
-    kir_loop l;
-    unsigned n = chain_values(r, &h, v, 1);
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, r->step), step, n, v);
-    chain_values(r, &h, l.carried, 0);
+    tly_region l = { 0 };
+    carry_chain(r, &l, &h);
+    emit_for(c, &l, imm(c, 0), tly_round_up(c, count, r->step), step);
     h.reached = h.distance.lanes;
     chain now = h;
+    now.results = (tly_stretch){ .to = g->to, .i = l.i };
     look_ahead(r, tly_rows_next(r, in, l.i), 0, &h);
-    for (unsigned k = 0; k < unroll; k++)
+    for (unsigned k = 0; k < r->unroll; k++)
         h.ahead[k].scan = kir_keep(c->b, h.ahead[k].scan);
     now.seen = h.seen;
     if (what & TLY_ROWS_TOTAL)
@@ -326,17 +298,15 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
             either_step(r, &now, shown);
         else
             scan_step(r, &now, shown);
-        for (unsigned k = 0; k < unroll && r->pairs; k++)
+        for (unsigned k = 0; k < r->unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-        keep_or_store(r, g, l.i, shown, unroll);
+        keep_or_store(r, g, l.i, shown, r->unroll);
     }
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;
     h.seen = now.seen;
     h.bad = now.bad;
-    chain_values(r, &h, v, 1);
-    kir_for_end(c->b, &l, v);
-    chain_values(r, &h, l.result, 0);
+    emit_end(c, &l);
     if ((what & TLY_ROWS_TOTAL) && r->unit == 1)
         h.state.total[0] = tly_vector_newest(c, h.state.total[0], 1);
     if (r->corrects)

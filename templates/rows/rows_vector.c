@@ -44,30 +44,33 @@ kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y)
     return is_near(r) ? tly_vector_before(c, first, y, r->unit, c->lanes) : first;
 }
 
-/* Results as they are shown; of pairs, `odd` is that of the first of each. */
-void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, kir_value *shown)
+void tly_rows_show(tly_rows *r, const tly_place *at, kir_value before, kir_value odd, kir_value y,
+                   kir_value *shown)
 {
     int exclusive = r->c->p->exclusive;
-    shown[0] = tly_project(r->c, exclusive ? before : r->pairs ? odd : y);
-    if (r->pairs)
-        shown[1] = tly_project(r->c, exclusive ? odd : y);
+    if (!r->pairs) {
+        shown[0] = tly_show(r->c, at, exclusive ? before : y);
+        return;
+    }
+    shown[0] = tly_show(r->c, NULL, exclusive ? before : odd);
+    shown[1] = tly_show(r->c, NULL, exclusive ? odd : y);
 }
 
-tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
-                              kir_value *shown)
+tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, const tly_place *at,
+                              tly_rows_state *s, kir_value *shown)
 {
     tly_build *c = r->c;
     kir_value first = r->windows || is_near(r) ? s->last[0] : unit_before(r, s);
     kir_value y = tly_combine(c, first, p->scan), from = tly_rows_before(r, first, y);
-    tly_rows_show(r, from, r->pairs ? tly_combine(c, from, p->first) : 0, y, shown);
+    tly_rows_show(r, at, from, r->pairs ? tly_combine(c, from, p->first) : 0, y, shown);
     advance(r, p, y, s);
     return (tly_rows_result){ first, p->scan, y };
 }
 
-tly_rows_part tly_rows_part_of(tly_rows *r, const kir_value *x)
+tly_rows_part tly_rows_part_of(tly_rows *r, kir_value from, const kir_value *x)
 {
     tly_build *c = r->c;
-    kir_value first = tly_lift(c, x[0]);
-    kir_value v = r->pairs ? tly_combine(c, first, tly_lift(c, x[1])) : first;
+    kir_value first = tly_rows_element(r, r->pairs ? 0 : from, x[0]);
+    kir_value v = r->pairs ? tly_combine(c, first, tly_element(c, NULL, x[1])) : first;
     return (tly_rows_part){ tly_vector_scan(c, v, r->unit, c->lanes), r->pairs ? first : 0 };
 }

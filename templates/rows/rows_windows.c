@@ -19,12 +19,14 @@ static kir_value window_of(tly_rows *r, kir_value *x)
 static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
 {
     tly_build *c = r->c;
-    kir_value x[1 << TLY_ROWS_MOST_LOADS];
-    for (int64_t k = 0; k <= tly_rows_reach(r); k++)
-        x[k] = tly_rows_load(r, ptradd(c, p, imm(c, -k * tly_rows_element_bytes(r))));
+    kir_value x[1 << TLY_ROWS_MOST_LOADS], from[1 << TLY_ROWS_MOST_LOADS];
+    for (int64_t k = 0; k <= tly_rows_reach(r); k++) {
+        from[k] = ptradd(c, p, imm(c, -k * tly_rows_element_bytes(r)));
+        x[k] = tly_rows_load(r, from[k]);
+    }
     *seen = x[0];
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
-        x[k] = tly_lift(c, x[k]);
+        x[k] = tly_rows_element(r, c->p->tensor[TLY_IN].step == 1 ? from[k] : 0, x[k]);
     return tly_rows_order(r, window_of(r, x));
 }
 
@@ -34,7 +36,7 @@ static kir_value load_first(tly_rows *r, kir_value p, kir_value *seen)
     tly_build *c = r->c;
     kir_value x[1 << TLY_ROWS_MOST_LOADS];
     *seen = tly_rows_order(r, tly_rows_load(r, p));
-    x[0] = tly_lift(c, *seen);
+    x[0] = tly_rows_element(r, p, *seen);
     for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
     return window_of(r, x);
