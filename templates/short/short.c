@@ -30,31 +30,34 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     kir_value before[TLY_SHORT_BORDERS], shown[TLY_SHORT_MOST_VECTORS], y, seen = 0;
     unsigned n = 0, watches = tly_range_count(c);
-    kir_branch stands;
+    const tly_place first = tly_place_in(&at, 0, 0);
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
+        const tly_place here = tly_place_after(first, i, 0);
+        int whole = !s->fixed && i + c->lanes <= s->literal;
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
         kir_value x = kir_mload(c->b, t, at.at[TLY_IN], (int64_t)i * c->bytes[TLY_IN], count,
                                 tly_padding(c, t));
-        shown[n] = tly_short_scan_alone(s, tly_lift(c, tly_widen(c, x)), i == 0, before, &y);
+        x = tly_element(c, whole ? &here : NULL, tly_widen(c, x));
+        shown[n] = tly_short_scan_alone(s, &here, x, i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
-        else if (watches > 0 && seen)
-            seen = umax(c, seen, tly_watch_bits(c, y));
         else if (watches > 0)
-            seen = tly_watch_bits(c, y);
+            seen = accumulate(c, KIR_UMAX, seen, tly_watch_bits(c, y));
     }
-    kir_value good = constant(c, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value good = i1(c, 1);
     if (watches > 1)
         good = tly_not(c, any(c, tly_watch_left(c, seen, TLY_WATCH_PART)));
     else if (watches > 0)
         good = tly_not(c, any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE))));
-    kir_if(c->b, &stands, good);
+    tly_region stands = { 0 };
+    emit_if(c, &stands, good);
     for (unsigned k = 0; k < n; k++) {
         tly_pack_run(c, &shown[k], 1, 0);
         kir_value count = s->fixed ? left : imm(c, s->literal - k * c->lanes);
-        kir_mstore(c->b, tly_stored_at(c, at.at[TLY_OUT], imm(c, k * c->lanes)), 0, count, shown[k]);
+        kir_mstore(c->b, tly_stored_at(c, at.at[TLY_OUT], imm(c, k * c->lanes)), 0, count,
+                   shown[k]);
     }
-    kir_if_end(c->b, &stands, 0, NULL);
+    emit_end(c, &stands);
     return good;
 }
 
@@ -65,18 +68,15 @@ static kir_value scan_few(tly_short *s, kir_value begin, kir_value end)
     tly_build *c = s->c;
     kir_value each = imm(c, s->fixed ? c->lanes / s->literal : 1), done = begin;
     kir_value few = less(c, sub(c, end, begin), add(c, mul(c, each, imm(c, FEW)), imm(c, 1)));
-    kir_loop l;
-    kir_branch next;
-    kir_for(c->b, &l, begin, choose(c, few, end, begin), each, 1, &done);
-    done = l.carried[0];
-    kir_if(c->b, &next, equal(c, done, l.i));
+    tly_region l = { .state = { &done } }, next = { .state = { &done } };
+    emit_for(c, &l, begin, choose(c, few, end, begin), each);
+    emit_if(c, &next, equal(c, done, l.i));
     kir_value left = mul(c, sub(c, end, l.i), s->length);
     kir_value good = scan_few_row(s, tly_row_address(c, l.i), left);
-    kir_value after = choose(c, good, tly_min(c, add(c, l.i, each), end), done);
-    kir_else(c->b, &next, 1, &after);
-    kir_if_end(c->b, &next, 1, &done);
-    kir_for_end(c->b, &l, next.result);
-    return l.result[0];
+    done = choose(c, good, tly_min(c, add(c, l.i, each), end), done);
+    emit_end(c, &next);
+    emit_end(c, &l);
+    return done;
 }
 
 /* Rows that are whole steps together, and so whole lines of output. */
@@ -197,23 +197,22 @@ void tly_build_short(tly_build *c, tly_launch *launch)
 {
     tly_short s = begin_short(c);
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
-    kir_branch rest;
+    tly_region rest = { 0 }, l = { 0 };
     if (s.fixed)
         tly_short_borders(&s);
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
-    kir_if(c->b, &rest, less(c, begin, end));
+    emit_if(c, &rest, less(c, begin, end));
     lay_out(&s, launch); /* here: a call of few rows keeps none of it on the stack */
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).at[TLY_OUT], streams);
-    kir_value low = constant(c, KIR_TYPE(KIR_I1, 1), 0);
-    kir_value v[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
-    kir_loop l;
-    kir_for(c->b, &l, begin, end, together, TLY_STREAM_VALUES + (unsigned)s.lows, v);
-    out = (tly_stream){ s.buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
+    kir_value low = i1(c, 0);
+    tly_carry_stream(&l, &out);
+    emit_carry(&l, (unsigned)s.lows, &low);
+    emit_for(c, &l, begin, end, together);
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
     tly_short_piece batch = {
@@ -222,13 +221,11 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),
     };
-    low = s.lows ? l.carried[TLY_STREAM_VALUES] : low;
     kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &low);
     tly_stream_advance(c, &out, count, band(c, direct, good));
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
-    kir_value next[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
-    kir_for_end(c->b, &l, next);
+    emit_end(c, &l);
     tly_fence(c, streams);
-    kir_if_end(c->b, &rest, 0, NULL);
+    emit_end(c, &rest);
     kir_return(c->b, imm(c, 0));
 }

@@ -60,13 +60,14 @@ typedef struct tly_short_seen {
 
 /* Where a vector lies. */
 typedef struct tly_short_place {
-    int alone;        /* in a row by itself */
-    int is_first;     /* the start of a row of several vectors: before it are neutral ones */
-    int is_last;      /* it reaches beyond the row's end, where lanes are neutral */
-    int64_t position; /* of its first lane in the row, where all lanes are the row's or behind
+    int alone;              /* in a row by itself */
+    int is_first;           /* the start of a row of several vectors: before it are neutral ones */
+    int is_last;            /* it reaches beyond the row's end, where lanes are neutral */
+    int64_t position;       /* of its first lane in the row, where all lanes are the row's or behind
                          its end; or 0 */
-    kir_value t;      /* in the stream's table */
-    int scaled;       /* its results are */
+    kir_value t;            /* in the stream's table */
+    int scaled;             /* its results are */
+    const tly_place *place; /* of its elements, unless it is_last, and of its results; or NULL */
 } tly_short_place;
 
 /* ---- short_borders.c ---- */
@@ -84,6 +85,7 @@ unsigned tly_short_last_border(const tly_short *s);
 
 /* ---- short_scan.c ---- */
 
+int64_t tly_short_element_bytes(const tly_short *s); /* from one element to the next */
 int64_t tly_short_pad_bytes(const tly_short *s);
 /* Elements of whole steps in `count`. */
 kir_value tly_short_steps(const tly_short *s, kir_value count);
@@ -91,10 +93,11 @@ kir_value tly_short_steps(const tly_short *s, kir_value count);
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
 /* Returns what was asked for. */
 tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
-/* The next vector of states of a row by itself (fixed: of whole rows), as it is shown; `y`: its
- * results. `before`: windows and results of the vector before, which its own replace. */
-kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
-                               kir_value *y);
+/* The next vector of states of a row by itself (fixed: of whole rows), as it is shown `at` its
+ * place; `y`: its results. `before`: windows and results of the vector before, which its own
+ * replace. */
+kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, int is_first,
+                               kir_value *before, kir_value *y);
 
 /* ---- short_low.c: with `lows`, results as `bits` ---- */
 

@@ -97,21 +97,20 @@ static void fill_table(tly_short *s, kir_value position, kir_value length)
         moves = c->lanes % s->literal;
     kir_value end = is_even(s) ? imm(c, entries(s)) : add(c, s->length, imm(c, c->lanes));
     kir_value none = constant(c, s->bits, 0), all = constant(c, s->bits, UINT64_MAX);
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), end, imm(c, c->lanes), 1, &position);
+    tly_region l = { .state = { &position } };
+    emit_for(c, &l, imm(c, 0), end, imm(c, c->lanes));
     kir_value at = tly_at(c, s->table, l.i, entry_bytes(s));
     if (s->by_positions)
-        kir_store(c->b, at, 0, convert(c, KIR_TRUNC, positions_type(s), l.carried[0]), 1, 0);
+        kir_store(c->b, at, 0, convert(c, KIR_TRUNC, positions_type(s), position), 1, 0);
     for (unsigned k = 0; k < borders; k++) {
-        kir_value open = ule(c, constant(c, s->bits, reach(s, k)), l.carried[0]);
+        kir_value open = ule(c, constant(c, s->bits, reach(s, k)), position);
         kir_store(c->b, at, table_at(s, k), choose(c, open, all, none), c->acc_bytes, 0);
         if (has_fillers(s))
             kir_store(c->b, at, table_at(s, borders + k), choose(c, open, none, s->neutral),
                       c->acc_bytes, 0);
     }
-    kir_value next = add(c, l.carried[0], constant(c, s->bits, moves));
-    next = wrap(s, next, length);
-    kir_for_end(c->b, &l, &next);
+    position = wrap(s, add(c, position, constant(c, s->bits, moves)), length);
+    emit_end(c, &l);
 }
 
 void tly_short_borders(tly_short *s)

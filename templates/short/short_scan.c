@@ -27,15 +27,6 @@ static kir_value combine(tly_short *s, kir_value x, kir_value y)
 
 /* ---- a vector ---- */
 
-static kir_value shift(tly_short *s, kir_value before, kir_value v, unsigned by)
-{
-    unsigned n = s->c->lanes;
-    uint8_t index[64];
-    for (unsigned i = 0; i < n; i++)
-        index[i] = (uint8_t)(n - by + i);
-    return kir_shuffle(s->c->b, before, v, index, n);
-}
-
 static void start_row(const tly_short *s, kir_value *before)
 {
     for (unsigned k = 0; k <= s->doublings; k++)
@@ -46,7 +37,7 @@ static void start_row(const tly_short *s, kir_value *before)
 static kir_value windows(tly_short *s, kir_value x, kir_value *before, const tly_short_place *p)
 {
     for (unsigned k = 0; k < s->doublings; k++) {
-        kir_value v = shift(s, before[k], x, 1u << k);
+        kir_value v = tly_shift(s->c, before[k], x, 1u << k);
         before[k] = x;
         x = combine(s, tly_short_within(s, v, k, p, s->neutral), x);
     }
@@ -74,19 +65,21 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_sh
     tly_build *c = s->c;
     if (c->p->exclusive) {
         kir_value first = one(s, p, as_bits(s, tly_start(c, c->vec)));
-        y = shift(s, p->is_first ? first : before, y, 1);
+        y = tly_shift(s->c, p->is_first ? first : before, y, 1);
         if (tly_start(c, c->vec) !=
             tly_neutral(c, c->vec)) /* it takes part: of -0.0 it makes 0.0 */
             y = combine(s, first, y);
         y = tly_short_within(s, y, 0, p, first);
     }
-    return tly_project(c, as_values(s, y));
+    return tly_show(c, p->place, as_values(s, y));
 }
 
-kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
-                               kir_value *y)
+kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, int is_first,
+                               kir_value *before, kir_value *y)
 {
-    const tly_short_place p = { .alone = !s->fixed, .is_first = !s->fixed && is_first };
+    const tly_short_place p = { .alone = !s->fixed,
+                                .is_first = !s->fixed && is_first,
+                                .place = at };
     if (is_first)
         start_row(s, before);
     kir_value last = before[s->doublings];
@@ -98,7 +91,7 @@ kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_valu
 
 /* ---- a piece ---- */
 
-static int64_t element_bytes(const tly_short *s)
+int64_t tly_short_element_bytes(const tly_short *s)
 {
     return (int64_t)s->c->p->tensor[TLY_IN].step * s->c->bytes[TLY_IN];
 }
@@ -120,18 +113,18 @@ void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
     tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
-    int64_t size = element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
+    int64_t size = tly_short_element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
     kir_value whole = tly_short_steps(s, p->count);
     kir_type t = tly_storage(dtype, c->lanes);
-    kir_loop l;
+    tly_region l = { 0 };
     for (int64_t i = 0; i < s->step; i += c->lanes)
         kir_store(c->b, s->pad, lowest + i * c->bytes[TLY_IN], tly_padding(c, t), c->bytes[TLY_IN],
                   0);
-    kir_for(c->b, &l, whole, p->count, imm(c, 1), 0, NULL);
+    emit_for(c, &l, whole, p->count, imm(c, 1));
     kir_value x = kir_load(c->b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0,
                            c->bytes[TLY_IN]);
     kir_store(c->b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->bytes[TLY_IN], 0);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 /* What goes from step to step. */
@@ -141,27 +134,14 @@ typedef struct stream {
     tly_short_seen seen;
 } stream;
 
-enum { MAX_STREAM = TLY_SHORT_BORDERS + 3 };
-
-/* Lists the values in their order; `put` writes them to v, else they are read. */
-static unsigned stream_values(const tly_short *s, stream *h, kir_value *v, int put)
+static void carry_stream(const tly_short *s, tly_region *l, stream *h)
 {
-    kir_value *at[MAX_STREAM];
-    unsigned n = 0;
-    for (unsigned k = 0; k <= s->doublings; k++)
-        at[n++] = &h->before[k];
-    at[n++] = &h->t;
+    emit_carry(l, s->doublings + 1, h->before);
+    emit_carry(l, 1, &h->t);
     if (h->seen.most)
-        at[n++] = &h->seen.most;
+        emit_carry(l, 1, &h->seen.most);
     if (h->seen.least)
-        at[n++] = &h->seen.least;
-    for (unsigned k = 0; k < n; k++) {
-        if (put)
-            v[k] = *at[k];
-        else
-            *at[k] = v[k];
-    }
-    return n;
+        emit_carry(l, 1, &h->seen.least);
 }
 
 static tly_short_seen see_none(tly_short *s, tly_short_what what)
@@ -193,34 +173,20 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
     return umax(c, seen, tly_watch_bits(c, v));
 }
 
-/* Lists the values in their order; `put` writes them to v, else they are read. */
-static unsigned list_seen(tly_short_seen *seen, kir_value *v, int put)
-{
-    kir_value *at[] = { &seen->last, &seen->most, &seen->least };
-    unsigned n = 0;
-    for (unsigned k = 0; k < 3; k++) {
-        if (*at[k] != 0 && put)
-            v[n++] = *at[k];
-        else if (*at[k] != 0)
-            *at[k] = v[n++];
-    }
-    return n;
-}
-
 static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value *v)
 {
     tly_build *c = s->c;
     kir_value to = tly_stored_at(c, p->to, i);
-    kir_branch way;
+    tly_region way = { 0 };
     unsigned n = tly_pack_run(c, v, s->vectors, 0);
     if (p->lines) {
-        kir_if(c->b, &way, p->lines);
+        emit_if(c, &way, p->lines);
         tly_store_run(c, to, v, n, KIR_STREAM);
-        kir_else(c->b, &way, 0, NULL);
+        emit_else(c, &way);
     }
     tly_store_run(c, to, v, n, 0);
     if (p->lines)
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &way);
 }
 
 static void prefetch(tly_short *s, kir_value from)
@@ -241,7 +207,8 @@ static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_pla
     if (at.is_first)
         start_row(s, h->before);
     kir_value last = h->before[s->doublings];
-    kir_value w = windows(s, as_bits(s, tly_lift(s->c, x)), h->before, &at), y = w;
+    x = tly_element(s->c, at.is_last ? NULL : at.place, x);
+    kir_value w = windows(s, as_bits(s, x), h->before, &at), y = w;
     if (what != TLY_SHORT_WINDOWS)
         y = results(s, w, last, &at);
     h->before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
@@ -260,17 +227,19 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
     tly_build *c = s->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
-    kir_value v[MAX_STREAM];
-    kir_loop l;
+    tly_region l = { 0 };
     start_row(s, h.before);
-    unsigned n = stream_values(s, &h, v, 1);
-    kir_for(c->b, &l, imm(c, 0), p->count, s->length, n, v);
-    stream_values(s, &h, l.carried, 0);
+    carry_stream(s, &l, &h);
+    emit_for(c, &l, imm(c, 0), p->count, s->length);
     kir_value from = tly_at(c, p->in, l.i, c->bytes[TLY_IN]);
+    const tly_stretch row = { from, p->to, l.i };
     for (int64_t i = 0; i < s->literal; i += c->lanes) {
         kir_value left = imm(c, s->literal - i), x, out;
         int whole = s->literal - i >= c->lanes;
-        tly_short_place at = { .is_first = i == 0, .position = i, .is_last = !whole };
+        const tly_place place = tly_place_along(&row, i);
+        const tly_short_place at = {
+            .is_first = i == 0, .position = i, .is_last = !whole, .place = &place
+        };
         x = whole ? kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
                   : kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t));
         out = scan_vector(s, &h, tly_widen(c, x), at, what, p->to != 0);
@@ -285,9 +254,7 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
     }
     for (int64_t line = 0; line < (int64_t)s->literal * c->bytes[TLY_IN]; line += 64)
         kir_prefetch(c->b, from, c->plan->prefetch + line);
-    stream_values(s, &h, v, 1);
-    kir_for_end(c->b, &l, v);
-    stream_values(s, &h, l.result, 0);
+    emit_end(c, &l);
     h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
 }
@@ -297,27 +264,29 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
 {
     tly_build *c = s->c;
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
-    kir_value v[MAX_STREAM], out[TLY_SHORT_MOST_VECTORS];
-    kir_loop l;
+    kir_value out[TLY_SHORT_MOST_VECTORS];
+    tly_region l = { 0 };
     start_row(s, h.before);
     kir_value whole = tly_short_steps(s, p->count);
-    unsigned n = stream_values(s, &h, v, 1);
-    kir_for(c->b, &l, imm(c, 0), p->count, imm(c, s->step), n, v);
-    stream_values(s, &h, l.carried, 0);
-    kir_value from = tly_at(c, p->in, l.i, element_bytes(s));
+    carry_stream(s, &l, &h);
+    emit_for(c, &l, imm(c, 0), p->count, imm(c, s->step));
+    kir_value from = tly_at(c, p->in, l.i, tly_short_element_bytes(s));
     kir_value there = choose(c, less(c, l.i, whole), from, s->pad);
+    const tly_stretch step = { there, p->to, l.i };
     for (unsigned k = 0; k < s->vectors; k++) {
+        const int64_t element = (int64_t)k * c->lanes;
+        const tly_place place = tly_place_along(&step, element);
         tly_short_place at = tly_short_place_of(s, k, h.t);
-        kir_value x = tly_load_vector(c, ptradd(c, there, imm(c, k * c->lanes * element_bytes(s))));
+        at.place = &place;
+        kir_value x = tly_load_vector(
+            c, ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
         out[k] = scan_vector(s, &h, x, at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
     if (p->to)
         store(s, p, l.i, out);
     prefetch(s, from);
-    stream_values(s, &h, v, 1);
-    kir_for_end(c->b, &l, v);
-    stream_values(s, &h, l.result, 0);
+    emit_end(c, &l);
     h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
 }
@@ -325,21 +294,19 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
 tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
-    kir_value v[3];
-    kir_branch way;
     if (!s->row_by_row)
         return scan_stream(s, p, what);
     if (!p->lines)
         return scan_rows(s, p, what);
     tly_short_piece plain = *p;
     plain.lines = 0;
-    kir_if(c->b, &way, p->lines);
-    tly_short_seen seen = scan_stream(s, p, what);
-    unsigned n = list_seen(&seen, v, 1);
-    kir_else(c->b, &way, n, v);
+    tly_short_seen seen = { 0 };
+    tly_region way = { .state = { &seen.last, what != TLY_SHORT_NOTHING ? &seen.most : NULL,
+                                  what == TLY_SHORT_SCALED ? &seen.least : NULL } };
+    emit_if(c, &way, p->lines);
+    seen = scan_stream(s, p, what);
+    emit_else(c, &way);
     seen = scan_rows(s, &plain, what);
-    list_seen(&seen, v, 1);
-    kir_if_end(c->b, &way, n, v);
-    list_seen(&seen, way.result, 0);
+    emit_end(c, &way);
     return seen;
 }
