@@ -31,6 +31,7 @@ static const made on_cpus[] = {
     { "90x3:axis=1", "template=short" },
     { "70x16:axis=1", "template=short" },
     { "40x33:axis=1", "template=short,block=64" },
+    { "40x47:axis=1", "template=short" },
     { "31x200:axis=1", "template=short" },
     { "1x64:axis=1", "template=short" },
     { "3x1500:axis=1", "template=rows,scan=0,block=64,chunk=256" },
