@@ -8,7 +8,7 @@
  *                a window is as long as a vector; then y = W + (y of the vector before). Or each
  *                vector by itself: then y = (what comes before) + its scan. Either way one
  *                dependent operation a vector.
- *   watch     -> a segment in which something could have left the floating-point range is scanned
+ *   watch     -> a span in which something could have left the floating-point range is scanned
  *                once more with care, and lanes that did leave it go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
@@ -62,7 +62,7 @@ static kir_value wants_total(tly_rows *r)
 enum { SELDOM = 16384 };
 
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
- * place the input must stay until the segment is judged and has its total. What stays in cache
+ * place the input must stay until the span is judged and has its total. What stays in cache
  * needs none either where the `behind` results that follow are ours: what a last step has too much
  * is written before them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31
  * (Zen 4). */
@@ -74,13 +74,13 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     int64_t unit = r->widest > tly_line(c) ? r->widest : tly_line(c);
     kir_value odd = band(c, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0)), apart = tly_out_of_place(c);
-    kir_value direct = r->watches ? band(c, whole, apart) : whole;
+    kir_value direct = r->checks ? band(c, whole, apart) : whole;
     if (behind) {
         kir_value room = band(c, less(c, imm(c, r->widest), behind), apart);
         room = band(c, room, tly_not(c, streams));
         direct = bor(c, direct, room);
     }
-    if (r->quick && !r->later && tly_watches_output(c)) { /* results may be looked at once more */
+    if (r->fast && !r->deferred && tly_watches_output(c)) { /* results may be looked at once more */
         kir_value seldom = less(c, imm(c, SELDOM), r->length);
         direct = band(c, direct, bor(c, seldom, tly_not(c, streams)));
     }
@@ -187,10 +187,12 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t elements = round_up(r->block + r->widest + 2 * line, line);
     int64_t work = buffer + elements * c->bytes[TLY_OUT] + TLY_CONGRUENT_BYTES;
     int64_t zero, pad = round_up(work + tly_rows_work_bytes(r), 64);
-    int64_t wides = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
-    int64_t kept = r->later ? r->block : r->lifts ? tly_rows_lift_elements(r) : -r->step;
-    int64_t patience = wides + round_up((kept + r->step) * c->acc_bytes, 64);
-    launch->scratch_bytes = patience + (r->lifts ? 64 : 0);
+    int64_t acc_results = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
+    int64_t kept = r->deferred        ? r->block
+                   : r->prescale_rows ? tly_rows_prescaled_elements(r)
+                                      : -r->step;
+    int64_t prescale_hold = acc_results + round_up((kept + r->step) * c->acc_bytes, 64);
+    launch->scratch_bytes = prescale_hold + (r->prescale_rows ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->bytes[TLY_OUT];
     kir_value scratch = arg(c, KIR_ARG_SCRATCH);
@@ -198,8 +200,8 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     r->buffer = tly_congruent(c, ptradd(c, scratch, imm(c, buffer)), arg(c, KIR_ARG_OUT));
     r->work = ptradd(c, scratch, imm(c, work));
     r->pad = ptradd(c, scratch, imm(c, pad + zero));
-    r->wides = ptradd(c, scratch, imm(c, wides));
-    r->patience = ptradd(c, scratch, imm(c, patience));
+    r->acc_results = ptradd(c, scratch, imm(c, acc_results));
+    r->prescale_hold = ptradd(c, scratch, imm(c, prescale_hold));
 }
 
 /* Dense rows that fill less than half a block go together, with room for a step's overhang. */
@@ -217,13 +219,13 @@ static kir_value rows_at_a_time(tly_rows *r)
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     tly_rows r = {
-        .c = c, .unit = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk
+        .c = c, .interleave = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk
     };
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
     r.unroll = (unsigned)c->plan->vectors;
     r.step = (int64_t)r.wide * r.unroll;
-    r.widest = (int64_t)r.wide * CAREFUL_UNROLL;
+    r.widest = (int64_t)r.wide * SAFE_UNROLL;
     r.widest = r.step > r.widest ? r.step : r.widest;
     r.windows = c->plan->scan == TLY_SCAN_WINDOWS && !c->plan->careful;
     while (1u << r.doublings < c->lanes)
@@ -231,22 +233,22 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.loads = (unsigned)c->plan->window_loads;
     if (!r.windows || r.loads > r.doublings)
         r.loads = r.windows ? r.doublings : 0;
-    r.history = r.unit < c->lanes ? 1 : (r.unit + c->lanes - 1) / c->lanes;
-    r.watches = tly_range_count(c) > 0 && r.unit < c->lanes;
+    r.history = r.interleave < c->lanes ? 1 : (r.interleave + c->lanes - 1) / c->lanes;
+    r.checks = tly_range_count(c) > 0 && r.interleave < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
-    r.spoils = r.totals && r.unit == 1;
-    r.quick = r.watches && c->plan->careful == 0;
-    r.by_flags = r.quick && r.unit == 1;
+    r.checks_total = r.totals && r.interleave == 1;
+    r.fast = r.checks && c->plan->careful == 0;
+    r.by_flags = r.fast && r.interleave == 1;
     r.corrects = r.by_flags && tly_watches_products(c) && tly_rows_may_drift(&r);
-    r.lows = r.by_flags && r.windows && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
-             c->t->slow_subnormals;
-    r.ends_by_flags = r.quick && r.unit > 1;
+    r.prescale_steps = r.by_flags && r.windows && tly_watches_products(c) &&
+                       c->acc.kind == KIR_F32 && c->t->slow_subnormals;
+    r.ends_by_flags = r.fast && r.interleave > 1;
     /* f16 in a pass of its own even where narrowing raises none: rows of 1,024 past the cache .211
      * ns an element, in the loop .232, of 128 .259 and .286, in L2 as long (Emerald Rapids). */
-    r.later = (r.by_flags || r.ends_by_flags) &&
-              (tly_narrow_raises(c) || c->p->tensor[TLY_OUT].dtype == TALLY_F16);
+    r.deferred = (r.by_flags || r.ends_by_flags) &&
+                 (tly_narrow_raises(c) || c->p->tensor[TLY_OUT].dtype == TALLY_F16);
     /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */
-    r.lifts = r.lows && c->t->registers >= 32;
+    r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
     r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0;
     r.direct_out = c->p->tensor[TLY_OUT].step != TLY_ANY_STEP;
     lay_out(&r, launch);
@@ -262,10 +264,10 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.group = imm(c, 1);
     if (c->p->rows.dense)
         r.group = rows_at_a_time(&r);
-    if (r.lifts)
-        tly_rows_begin_lift(&r);
-    if (r.lows)
-        tly_rows_begin_low(&r);
+    if (r.prescale_rows)
+        tly_rows_begin_prescale_rows(&r);
+    if (r.prescale_steps)
+        tly_rows_begin_prescale_steps(&r);
     if (r.chunk == 0) {
         build_scan(&r);
         kir_return(c->b, imm(c, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of the rows template: their segments, where a scan stands between them, and lines of
+ * Blocks of the rows template: their spans, where a scan stands between them, and lines of
  * output that leave while it goes on.
  */
 #include "rows.h"
@@ -12,8 +12,8 @@ void tly_rows_carry(const tly_rows *r, tly_region *l, tly_rows_state *s)
         return;
     emit_carry(l, 1, &s->base);
     emit_carry(l, tly_rows_total_count(r), s->total);
-    if (r->spoils)
-        emit_carry(l, 1, &s->spoiled);
+    if (r->checks_total)
+        emit_carry(l, 1, &s->total_invalid);
 }
 
 kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s)
@@ -21,7 +21,7 @@ kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s)
     return tly_last(r->c, s->last[0]);
 }
 
-static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_value number)
+static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value number)
 {
     tly_build *c = r->c;
     kir_value first = imm(c, 0), element = k->position;
@@ -32,7 +32,7 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
     kir_value to = tly_stored_at(c, r->buffer, add(c, k->buffered, first));
     if (k->direct)
         to = choose(c, k->direct, tly_stored_at(c, k->out, first), to);
-    return (tly_rows_segment){
+    return (tly_rows_span){
         .in = ptradd(c, k->in, mul(c, element, tly_step(c, TLY_IN))),
         .to = to,
         .lines = k->lines,
@@ -47,7 +47,7 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
 {
     tly_build *c = r->c;
     if (!c->p->rows.dense) {
-        tly_rows_segment only = segment_of(r, k, 0);
+        tly_rows_span only = span_of(r, k, 0);
         tly_rows_scan(r, &only, s);
         return;
     }
@@ -55,9 +55,9 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
     tly_region l = { 0 };
     tly_rows_carry(r, &l, s);
     emit_for(c, &l, imm(c, 0), k->rows, imm(c, 1));
-    tly_rows_segment segment = segment_of(r, k, l.i);
+    tly_rows_span span = span_of(r, k, l.i);
     *s = start;
-    tly_rows_scan(r, &segment, s);
+    tly_rows_scan(r, &span, s);
     emit_end(c, &l);
 }
 
@@ -71,7 +71,7 @@ static int64_t delay_of(const tly_rows *r)
 }
 
 /* Lines of output that begin elsewhere than vectors leave the buffer while the next ones are
- * computed, where nothing of it may wait for the judge: out of place, past the cache. f32 of
+ * computed, where nothing of it may wait for the validate: out of place, past the cache. f32 of
  * 4096x4096, output misaligned by an element, of a copy: .64 to .80, when a block is done; so
  * .84 to .96; rows of 4095 .65, .75 to .94 (Emerald Rapids). */
 void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_value streams,
@@ -79,7 +79,7 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
 {
     tly_build *c = r->c;
     kir_value zero = imm(c, 0), delay = imm(c, delay_of(r));
-    if (r->later || c->p->tensor[TLY_OUT].step != 1 || r->step % tly_line(c) != 0 ||
+    if (r->deferred || c->p->tensor[TLY_OUT].step != 1 || r->step % tly_line(c) != 0 ||
         c->plan->scan == TLY_SCAN_SCALARS)
         return;
     kir_value along = band(c, streams, tly_not(c, k->direct));
@@ -94,7 +94,7 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
     k->stream = out;
 }
 
-void tly_rows_send(tly_rows *r, const tly_rows_segment *g, kir_value i)
+void tly_rows_send(tly_rows *r, const tly_rows_span *g, kir_value i)
 {
     tly_build *c = r->c;
     for (int64_t k = 0; k < r->step; k += tly_line(c)) {

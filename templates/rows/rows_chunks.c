@@ -10,13 +10,13 @@
 /* Carries in records: vectors, one after the other, or of one scan a scalar. */
 static unsigned carry_lanes(const tly_rows *r)
 {
-    return r->unit == 1 ? 1 : r->c->lanes;
+    return r->interleave == 1 ? 1 : r->c->lanes;
 }
 
 /* Carries of a chunk: of one scan its accumulator, of interleaved ones all that a state has. */
 static unsigned carry_count(const tly_rows *r)
 {
-    return r->chunk == 0 ? 0 : r->unit == 1 ? 1 : r->history;
+    return r->chunk == 0 ? 0 : r->interleave == 1 ? 1 : r->history;
 }
 
 int64_t tly_rows_record_bytes(const tly_rows *r)
@@ -79,12 +79,12 @@ static kir_value start_total(tly_rows *r)
 static void start_chunk(tly_rows *r, tly_rows_state *s, kir_value carry)
 {
     tly_build *c = r->c;
-    s->last[0] = r->unit == 1 ? kir_splat(c->b, carry, c->lanes) : carry;
+    s->last[0] = r->interleave == 1 ? kir_splat(c->b, carry, c->lanes) : carry;
     s->base = carry;
     for (unsigned k = 0; k < tly_rows_total_count(r) && r->totals; k++)
         s->total[k] = start_total(r);
-    if (r->spoils)
-        s->spoiled = tly_not(c, r->is_cut);
+    if (r->checks_total)
+        s->total_invalid = tly_not(c, r->is_cut);
 }
 
 tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
@@ -92,10 +92,10 @@ tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
     tly_build *c = r->c;
     tly_rows_state s = { 0 };
     for (unsigned k = 0; k < r->history; k++)
-        s.last[k] = tly_start(c, r->unit == 1 ? c->acc : c->vec);
+        s.last[k] = tly_start(c, r->interleave == 1 ? c->acc : c->vec);
     if (r->chunk > 0)
         start_carry(r, first, s.last);
-    if (r->unit == 1 || r->totals)
+    if (r->interleave == 1 || r->totals)
         start_chunk(r, &s, s.last[0]);
     return s;
 }
@@ -123,7 +123,7 @@ static kir_value has_no_end(tly_rows *r, kir_value v)
 static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     tly_build *c = r->c;
-    if (!r->watches)
+    if (!r->checks)
         return tly_combine(c, carry, total);
     kir_value before = bor(c, has_no_end(r, carry), has_no_end(r, total));
     if (tly_watches_products(c)) {
@@ -140,7 +140,7 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
  * whose they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
 static kir_value add_sums(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
-    *none = r->watches ? has_no_end(r, total) : 0;
+    *none = r->checks ? has_no_end(r, total) : 0;
     return tly_combine(r->c, carry, total);
 }
 
@@ -148,8 +148,9 @@ static kir_value add_sums(tly_rows *r, kir_value carry, kir_value total, kir_val
  * the chunk is scanned; or, where that may not be, its last result. */
 static kir_value total_carry(tly_rows *r, const tly_rows_state *s, kir_value total)
 {
-    kir_value last = r->unit == 1 ? tly_rows_prefix(r, s) : s->last[0], none = s->spoiled, after;
-    if (r->unit == 1)
+    kir_value last = r->interleave == 1 ? tly_rows_prefix(r, s) : s->last[0],
+              none = s->total_invalid, after;
+    if (r->interleave == 1)
         after = add_total(r, s->base, total, &none);
     else
         after = add_sums(r, s->base, total, &none);
@@ -161,8 +162,8 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
     tly_build *c = r->c;
     unsigned carries = carry_count(r), n = carries + (unsigned)r->totals;
     for (unsigned k = 0; k < n; k++)
-        outcome[k] = tly_neutral(c, r->unit == 1 ? c->acc : c->vec);
-    if (r->spoils)
+        outcome[k] = tly_neutral(c, r->interleave == 1 ? c->acc : c->vec);
+    if (r->checks_total)
         outcome[n++] = i1(c, 0);
     return n;
 }
@@ -182,18 +183,18 @@ static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 
 void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 {
-    if (r->totals && r->unit > 1) {
+    if (r->totals && r->interleave > 1) {
         end_sums(r, s, outcome);
         return;
     }
     for (unsigned k = 0; k < r->history; k++)
         outcome[k] = s->last[k];
-    if (r->unit == 1)
+    if (r->interleave == 1)
         outcome[0] = tly_rows_prefix(r, s);
     if (r->totals) {
         outcome[1] = tly_rows_total(r, s->total);
         outcome[0] = total_carry(r, s, outcome[1]);
-        outcome[2] = s->spoiled;
+        outcome[2] = s->total_invalid;
     }
 }
 
@@ -222,7 +223,7 @@ void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, k
 }
 
 /* Bytes, in a total record. */
-static int64_t spoiled_at(const tly_rows *r)
+static int64_t invalid_at(const tly_rows *r)
 {
     return (r->c->state_bytes + 15) / 16 * 16;
 }
@@ -242,10 +243,10 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outco
     for (unsigned k = 0; k < carries; k++)
         store_carry(r, record, k,
                     r->totals ? choose(c, totals, outcome[carries], outcome[k]) : outcome[k]);
-    if (r->spoils) {
+    if (r->checks_total) {
         emit_if(c, &total, totals);
-        kir_value spoiled = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), outcome[carries + 1]);
-        kir_store(c->b, record, spoiled_at(r), spoiled, 4, 0);
+        kir_value total_invalid = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), outcome[carries + 1]);
+        kir_store(c->b, record, invalid_at(r), total_invalid, 4, 0);
         emit_end(c, &total);
     }
     emit_end(c, &wanted);
@@ -258,8 +259,8 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
     tly_build *c = r->c;
     kir_type t = KIR_TYPE(KIR_I32, 1);
     kir_value carry = load_carry(r, before, 0), total = load_carry(r, record, 0);
-    if (r->spoils) {
-        *none = differ(c, kir_load(c->b, t, record, spoiled_at(r), 4), constant(c, t, 0));
+    if (r->checks_total) {
+        *none = differ(c, kir_load(c->b, t, record, invalid_at(r), 4), constant(c, t, 0));
         return add_total(r, carry, total, none);
     }
     kir_value after = add_sums(r, carry, total, none);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input of the rows template's segments: vectors are read where the input lies, and what does
+ * The input of the rows template's spans: vectors are read where the input lies, and what does
  * not fill a last step in scratch; input of any step is staged whole, as accumulators.
  */
 #include "rows.h"
@@ -67,7 +67,7 @@ static void fill_step(tly_rows *r)
 }
 
 /* Elements [first, rest) after the first `whole`, one by one. */
-static void stage_singles(tly_rows *r, const tly_rows_segment *g, kir_value whole, kir_value first,
+static void stage_singles(tly_rows *r, const tly_rows_span *g, kir_value whole, kir_value first,
                           kir_value rest)
 {
     tly_build *c = r->c;
@@ -84,7 +84,7 @@ static void stage_singles(tly_rows *r, const tly_rows_segment *g, kir_value whol
 
 /* The same by masked vectors, upwards in memory; of every second element also those between. f32
  * rows of 127 in L2, ns an element: one by one .37, so .28 (Zen 4). */
-static void stage_masked(tly_rows *r, const tly_rows_segment *g, kir_value whole, kir_value first,
+static void stage_masked(tly_rows *r, const tly_rows_span *g, kir_value whole, kir_value first,
                          kir_value rest)
 {
     tly_build *c = r->c;
@@ -106,7 +106,7 @@ static void stage_masked(tly_rows *r, const tly_rows_segment *g, kir_value whole
 
 /* What follows the last whole step goes to scratch, with what its window reaches back to, in the
  * layout it had, and neutral values behind it. */
-static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
+static void stage_rest(tly_rows *r, const tly_rows_span *g, kir_value whole)
 {
     tly_build *c = r->c;
     kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
@@ -138,7 +138,7 @@ void tly_rows_fill_pad(tly_rows *r)
         kir_store(c->b, r->pad, i - zero, tly_padding(c, t), size, 0);
 }
 
-tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)
+tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
     int64_t size = tly_rows_element_bytes(r);

@@ -15,7 +15,7 @@ static kir_value and_after(tly_rows *r, kir_value mask)
 {
     tly_build *c = r->c;
     kir_value none = constant(c, mask_type(r), 0);
-    for (unsigned apart = r->unit; apart < c->lanes; apart *= 2)
+    for (unsigned apart = r->interleave; apart < c->lanes; apart *= 2)
         mask = bor(c, mask, tly_vector_before(c, none, mask, apart, c->lanes));
     return mask;
 }
@@ -27,8 +27,8 @@ static kir_value as_mask(tly_rows *r, kir_value truth)
 
 /* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing
  * within the step, it does not matter how; `lives`: all ones where it does not. */
-static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_value *x,
-                               kir_value lives)
+static kir_value products_out_of_range(tly_rows *r, const tly_rows_result *y, const kir_value *x,
+                                       kir_value lives)
 {
     tly_build *c = r->c;
     kir_value one = tly_neutral(c, c->vec), none = constant(c, mask_type(r), 0);
@@ -50,7 +50,7 @@ static kir_value spread(tly_rows *r, kir_value x, unsigned lane)
     tly_build *c = r->c;
     uint8_t index[64];
     for (unsigned i = 0; i < c->lanes; i++) {
-        int part = i >= lane && (i - lane) % r->unit == 0;
+        int part = i >= lane && (i - lane) % r->interleave == 0;
         index[i] = (uint8_t)(part ? lane : c->lanes + i);
     }
     return kir_shuffle(c->b, x, tly_neutral(c, c->vec), index, c->lanes);
@@ -86,20 +86,20 @@ static void redo_vector(tly_rows *r, kir_value from, const kir_value *x, kir_val
     tly_rows_part p = tly_rows_part_of(r, from, x);
     kir_value first = s->last[0], y = tly_combine(c, first, p.scan), odd = 0, loop_odd = 0;
     tly_rows_result result = { first, p.scan, y };
-    kir_value left = lives ? products_left(r, &result, x, lives)
-                           : tly_watch_lanes(c, tly_rows_sums_left(r, &result));
-    left = differ(c, and_after(r, as_mask(r, left)), constant(c, mask_type(r), 0));
+    kir_value out = lives ? products_out_of_range(r, &result, x, lives)
+                          : tly_watch_lanes(c, tly_rows_sums_out_of_range(r, &result));
+    out = differ(c, and_after(r, as_mask(r, out)), constant(c, mask_type(r), 0));
     if (r->pairs)
         odd = tly_combine(c, tly_rows_before(r, first, y), p.first);
     tly_region some = { .state = { &y, r->pairs ? &odd : NULL } };
-    emit_if(c, &some, any(c, left));
+    emit_if(c, &some, any(c, out));
     kir_value loop = plain(r, first, x, &loop_odd);
-    y = choose(c, left, loop, y);
+    y = choose(c, out, loop, y);
     if (r->pairs)
-        odd = choose(c, left, loop_odd, odd);
+        odd = choose(c, out, loop_odd, odd);
     emit_end(c, &some);
     tly_rows_show(r, NULL, tly_rows_before(r, first, y), odd, y, shown);
-    s->last[0] = tly_vector_newest(c, y, r->unit);
+    s->last[0] = tly_vector_newest(c, y, r->interleave);
 }
 
 /* Scratch: results, and masks of scans that live on, vector by vector. */
@@ -110,13 +110,13 @@ static int64_t vector_bytes(const tly_rows *r)
 
 int64_t tly_rows_work_bytes(const tly_rows *r)
 {
-    return CAREFUL_UNROLL * (2 + (int64_t)r->pairs) * vector_bytes(r);
+    return SAFE_UNROLL * (2 + (int64_t)r->pairs) * vector_bytes(r);
 }
 
 static kir_value masks_at(tly_rows *r, kir_value k)
 {
     kir_value masks = ptradd(r->c, r->work,
-                             imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) * vector_bytes(r)));
+                             imm(r->c, SAFE_UNROLL * (1 + r->pairs) * vector_bytes(r)));
     return tly_at(r->c, masks, k, vector_bytes(r));
 }
 
@@ -127,22 +127,22 @@ static kir_value infinities(tly_rows *r, const kir_value *shown)
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value own = as_mask(r, tly_rows_shows_infinity(r, shown, k));
         if (k > 0)
-            own = bor(r->c, own, tly_vector_newest(r->c, mask, r->unit));
+            own = bor(r->c, own, tly_vector_newest(r->c, mask, r->interleave));
         mask = and_after(r, own);
     }
     return mask;
 }
 
 /* The same of scans of which a part left the range anywhere in the step. */
-static kir_value parts_left(tly_rows *r, kir_value here)
+static kir_value parts_out_of_range(tly_rows *r, kir_value here)
 {
     tly_build *c = r->c;
     kir_value x[2], mask = constant(c, mask_type(r), 0);
     tly_region l = { .state = { &mask } };
     emit_for(c, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1));
     kir_value from = tly_rows_load_step(r, here, l.i, x);
-    kir_value own = as_mask(r, tly_rows_part_left(r, x, tly_rows_part_of(r, from, x).scan));
-    mask = and_after(r, bor(c, own, tly_vector_newest(c, mask, r->unit)));
+    kir_value own = as_mask(r, tly_rows_part_out_of_range(r, x, tly_rows_part_of(r, from, x).scan));
+    mask = and_after(r, bor(c, own, tly_vector_newest(c, mask, r->interleave)));
     emit_end(c, &l);
     return mask;
 }
@@ -156,7 +156,7 @@ static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value ap
     kir_value lives = as_mask(r, tly_watch_alive(c, end));
     tly_region some = { .state = { &lives } };
     emit_if(c, &some, apart);
-    lives = bor(c, lives, parts_left(r, here));
+    lives = bor(c, lives, parts_out_of_range(r, here));
     emit_end(c, &some);
     if (tly_watches_output(c))
         lives = bor(c, lives, infinities(r, shown));

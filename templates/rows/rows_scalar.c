@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments of the rows template by scalars, where vectors are slow.
+ * Spans of the rows template by scalars, where vectors are slow.
  */
 #include "rows.h"
 
@@ -29,7 +29,7 @@ static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigne
  * integer products below AVX-512): one scalar chain that advances by the product of two elements.
  * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
  * the plain chain takes 3. */
-void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+void tly_rows_scan_scalar(tly_rows *r, const tly_rows_span *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
     unsigned step = (unsigned)r->step;

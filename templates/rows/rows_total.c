@@ -16,12 +16,12 @@
 
 static unsigned period(const tly_rows *r)
 {
-    return (unsigned)tly_rows_period((int32_t)r->unit, (int32_t)r->c->lanes);
+    return (unsigned)tly_rows_period((int32_t)r->interleave, (int32_t)r->c->lanes);
 }
 
 unsigned tly_rows_total_count(const tly_rows *r)
 {
-    return r->unit == 1 ? 1 : period(r);
+    return r->interleave == 1 ? 1 : period(r);
 }
 
 /* total[i]: of vectors like the one i after the next. */
@@ -39,7 +39,7 @@ static void add_up(tly_rows *r, const tly_rows_part *parts, kir_value *total)
 void tly_rows_add_totals(tly_rows *r, const tly_rows_part *parts, kir_value *total)
 {
     tly_build *c = r->c;
-    if (r->unit > 1) {
+    if (r->interleave > 1) {
         add_up(r, parts, total);
         return;
     }
@@ -57,15 +57,15 @@ static kir_value spread(tly_rows *r, const kir_value *total, unsigned i)
     unsigned n = r->c->lanes;
     uint8_t index[64];
     for (unsigned lane = 0; lane < n; lane++)
-        for (unsigned k = n - r->unit; k < n; k++)
-            if ((n * i + k) % r->unit == lane % r->unit)
+        for (unsigned k = n - r->interleave; k < n; k++)
+            if ((n * i + k) % r->interleave == lane % r->interleave)
                 index[lane] = (uint8_t)k;
     return kir_shuffle(r->c->b, total[i], total[i], index, n);
 }
 
 kir_value tly_rows_total(tly_rows *r, const kir_value *total)
 {
-    if (r->unit == 1)
+    if (r->interleave == 1)
         return tly_last(r->c, total[0]);
     kir_value all = spread(r, total, 0);
     for (unsigned i = 1; i < period(r); i++)

@@ -6,7 +6,7 @@
 
 static int is_near(const tly_rows *r)
 {
-    return r->unit < r->c->lanes;
+    return r->interleave < r->c->lanes;
 }
 
 /* ---- joining ---- */
@@ -14,7 +14,7 @@ static int is_near(const tly_rows *r)
 /* unit >= lanes: the elements one unit before each lane of the next vector. */
 static kir_value unit_before(tly_rows *r, const tly_rows_state *s)
 {
-    unsigned n = r->c->lanes, k = r->unit / n, apart = r->unit % n;
+    unsigned n = r->c->lanes, k = r->interleave / n, apart = r->interleave % n;
     return apart == 0 ? s->last[k - 1] : tly_shift(r->c, s->last[k], s->last[k - 1], apart);
 }
 
@@ -26,10 +26,10 @@ static void advance(tly_rows *r, const tly_rows_part *p, kir_value y, tly_rows_s
         for (unsigned k = r->history; k-- > 1;)
             s->last[k] = s->last[k - 1];
         s->last[0] = y;
-    } else if (c->lanes % r->unit == 0) { /* no shuffle in the chain */
-        s->last[0] = tly_combine(c, s->last[0], tly_vector_newest(c, p->scan, r->unit));
+    } else if (c->lanes % r->interleave == 0) { /* no shuffle in the chain */
+        s->last[0] = tly_combine(c, s->last[0], tly_vector_newest(c, p->scan, r->interleave));
     } else {
-        s->last[0] = tly_vector_newest(c, y, r->unit);
+        s->last[0] = tly_vector_newest(c, y, r->interleave);
     }
 }
 
@@ -41,7 +41,7 @@ kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y)
         return 0;
     if (r->windows)
         return tly_shift(c, first, y, 1);
-    return is_near(r) ? tly_vector_before(c, first, y, r->unit, c->lanes) : first;
+    return is_near(r) ? tly_vector_before(c, first, y, r->interleave, c->lanes) : first;
 }
 
 void tly_rows_show(tly_rows *r, const tly_place *at, kir_value before, kir_value odd, kir_value y,
@@ -72,5 +72,5 @@ tly_rows_part tly_rows_part_of(tly_rows *r, kir_value from, const kir_value *x)
     tly_build *c = r->c;
     kir_value first = tly_rows_element(r, r->pairs ? 0 : from, x[0]);
     kir_value v = r->pairs ? tly_combine(c, first, tly_element(c, NULL, x[1])) : first;
-    return (tly_rows_part){ tly_vector_scan(c, v, r->unit, c->lanes), r->pairs ? first : 0 };
+    return (tly_rows_part){ tly_vector_scan(c, v, r->interleave, c->lanes), r->pairs ? first : 0 };
 }

@@ -2,7 +2,7 @@
 /*
  * Dense rows of a few elements: the tensor is one stream of vectors, whatever the length of its
  * rows, so that no lane is idle and lines of output are whole. Batches are whole rows and whole
- * lines; each is judged as one, then, where that does not do, row by row.
+ * lines; each is validated as one, then, where that does not do, row by row.
  */
 #include "short.h"
 
@@ -29,7 +29,7 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     tly_build *c = s->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     kir_value before[TLY_SHORT_BORDERS], shown[TLY_SHORT_MOST_VECTORS], y, seen = 0;
-    unsigned n = 0, watches = tly_range_count(c);
+    unsigned n = 0, checks = tly_range_count(c);
     const tly_place first = tly_place_in(&at, 0, 0);
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         const tly_place here = tly_place_after(first, i, 0);
@@ -39,15 +39,15 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
                                 tly_padding(c, t));
         x = tly_element(c, whole ? &here : NULL, tly_widen(c, x));
         shown[n] = tly_short_scan_alone(s, &here, x, i == 0, before, &y);
-        if (watches > 1)
+        if (checks > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
-        else if (watches > 0)
+        else if (checks > 0)
             seen = accumulate(c, KIR_UMAX, seen, tly_watch_bits(c, y));
     }
     kir_value good = i1(c, 1);
-    if (watches > 1)
+    if (checks > 1)
         good = tly_not(c, any(c, tly_watch_left(c, seen, TLY_WATCH_PART)));
-    else if (watches > 0)
+    else if (checks > 0)
         good = tly_not(c, any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE))));
     tly_region stands = { 0 };
     emit_if(c, &stands, good);
@@ -178,7 +178,8 @@ static tly_short begin_short(tly_build *c)
         s.doublings++;
     s.by_flags = c->p->tensor[TLY_OUT].dtype != TALLY_F16 ||
                  tly_target_narrows_quietly(c->t, c->lanes);
-    s.lows = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 && c->t->slow_subnormals;
+    s.prescale = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
+                 c->t->slow_subnormals;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.by_rows = vectors_by_rows(&s) > 0;
     s.vectors = s.by_rows ? vectors_by_rows(&s) : s.vectors;
@@ -211,7 +212,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     tly_stream_begin(c, &out, tly_row_address(c, begin).at[TLY_OUT], streams);
     kir_value low = i1(c, 0);
     tly_carry_stream(&l, &out);
-    emit_carry(&l, (unsigned)s.lows, &low);
+    emit_carry(&l, (unsigned)s.prescale, &low);
     emit_for(c, &l, begin, end, together);
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dense rows of a few elements as one stream: short.c the batches, short_scan.c the loop over them,
- * short_borders.c where rows begin, short_low.c its small products, short_judge.c what left the
- * floating-point range.
+ * short_borders.c where rows begin, short_prescale.c its small products, short_validate.c what left
+ * the floating-point range.
  */
 #ifndef TLY_SHORT_H
 #define TLY_SHORT_H
@@ -23,7 +23,7 @@ typedef struct tly_short {
     int fixed;          /* each vector begins with a row */
     int by_rows;      /* a step is whole rows, so that it is known where its vectors lie in them */
     int by_flags;     /* arithmetic's flags say what the main loop met */
-    int lows;         /* products that became subnormal are made once more, scaled */
+    int prescale;     /* products that became subnormal are made once more, scaled */
     int row_by_row;   /* where stores are ordinary ones, each row begins with a vector of its own */
     int by_positions; /* the table holds positions in rows, of which comparisons make masks */
     int by_bits;      /* states are one value, of which masks make a choice bit by bit */
@@ -49,7 +49,7 @@ typedef enum tly_short_what {
     TLY_SHORT_WINDOWS, /* the largest of its windows; results are none of its business */
     TLY_SHORT_RESULTS, /* the largest result */
     TLY_SHORT_APART,   /* how far results lie from the lower end of half of the range */
-    TLY_SHORT_SCALED,  /* the largest and the least result, all of them made scaled (lows) */
+    TLY_SHORT_SCALED,  /* the largest and the least result, all of them made scaled (prescale) */
     TLY_SHORT_NOTHING
 } tly_short_what;
 
@@ -59,7 +59,7 @@ typedef struct tly_short_seen {
 } tly_short_seen;
 
 /* Where a vector lies. */
-typedef struct tly_short_place {
+typedef struct tly_short_vector {
     int alone;              /* in a row by itself */
     int is_first;           /* the start of a row of several vectors: before it are neutral ones */
     int is_last;            /* it reaches beyond the row's end, where lanes are neutral */
@@ -68,17 +68,17 @@ typedef struct tly_short_place {
     kir_value t;            /* in the stream's table */
     int scaled;             /* its results are */
     const tly_place *place; /* of its elements, unless it is_last, and of its results; or NULL */
-} tly_short_place;
+} tly_short_vector;
 
 /* ---- short_borders.c ---- */
 
 void tly_short_borders(tly_short *s); /* at a kernel's start */
 int64_t tly_short_table_bytes(const tly_short *s);
 /* Of a step's k-th vector, where t is its place in the stream's table; and t of the next vector. */
-tly_short_place tly_short_place_of(const tly_short *s, unsigned k, kir_value t);
+tly_short_vector tly_short_vector_of(const tly_short *s, unsigned k, kir_value t);
 kir_value tly_short_next_position(tly_short *s, kir_value t);
 /* v where border k is open, lanes at least 2^k from their row's start, else `other`. */
-kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_place *p,
+kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_vector *p,
                            kir_value other);
 /* That of results a vector before. */
 unsigned tly_short_last_border(const tly_short *s);
@@ -99,7 +99,7 @@ tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_
 kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, int is_first,
                                kir_value *before, kir_value *y);
 
-/* ---- short_low.c: with `lows`, results as `bits` ---- */
+/* ---- short_prescale.c: with `prescale`, results as `bits` ---- */
 
 /* What scaled results start from. */
 kir_value tly_short_scaled_one(tly_short *s);
@@ -110,13 +110,13 @@ kir_value tly_short_unscaled(tly_short *s, kir_value scaled, tly_short_seen *see
 tly_short_seen tly_short_scaled_none(tly_short *s);
 /* i1s: out of a scaled product's range, or infinite as an output; so small that a plain scan would
  * have to be done again. */
-kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen);
+kir_value tly_short_scaled_out_of_range(tly_short *s, const tly_short_seen *seen);
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen);
 
-/* ---- short_judge.c ---- */
+/* ---- short_validate.c ---- */
 
 /* Scans the rows of a batch; those that left the range once more, into the buffer from `position`
- * on. Returns i1: what it wrote at first stands. `low`, with `lows`: i1, products are to be
+ * on. Returns i1: what it wrote at first stands. `low`, with `prescale`: i1, products are to be
  * scaled at once; then, in the next batch, too. Bits do not depend on it. */
 kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,
                           kir_value position, kir_value *low);

@@ -146,10 +146,10 @@ kir_value tly_short_next_position(tly_short *s, kir_value t)
     return choose(c, less(c, wrapped, imm(c, 0)), t, wrapped);
 }
 
-tly_short_place tly_short_place_of(const tly_short *s, unsigned k, kir_value t)
+tly_short_vector tly_short_vector_of(const tly_short *s, unsigned k, kir_value t)
 {
     int64_t lanes = s->c->lanes;
-    tly_short_place p = { .t = t };
+    tly_short_vector p = { .t = t };
     if (!s->by_rows)
         return p;
     int64_t from = k * lanes % s->literal;
@@ -170,7 +170,7 @@ static kir_value near_border(tly_short *s, kir_value t)
     return choose(c, far, lanes, t);
 }
 
-kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_place *p,
+kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_vector *p,
                            kir_value other)
 {
     tly_build *c = s->c;

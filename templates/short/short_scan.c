@@ -34,7 +34,7 @@ static void start_row(const tly_short *s, kir_value *before)
 }
 
 /* The longest windows of x; `before`, those of the vector before, become its own. */
-static kir_value windows(tly_short *s, kir_value x, kir_value *before, const tly_short_place *p)
+static kir_value windows(tly_short *s, kir_value x, kir_value *before, const tly_short_vector *p)
 {
     for (unsigned k = 0; k < s->doublings; k++) {
         kir_value v = tly_shift(s->c, before[k], x, 1u << k);
@@ -45,13 +45,13 @@ static kir_value windows(tly_short *s, kir_value x, kir_value *before, const tly
 }
 
 /* What a row's results start from. */
-static kir_value one(tly_short *s, const tly_short_place *p, kir_value plain)
+static kir_value one(tly_short *s, const tly_short_vector *p, kir_value plain)
 {
     return p->scaled ? tly_short_scaled_one(s) : plain;
 }
 
 /* Results of windows w, where `before` are those of the vector before. */
-static kir_value results(tly_short *s, kir_value w, kir_value before, const tly_short_place *p)
+static kir_value results(tly_short *s, kir_value w, kir_value before, const tly_short_vector *p)
 {
     if (!s->chains || p->is_first)
         return p->scaled ? combine(s, tly_short_scaled_one(s), w) : w;
@@ -60,7 +60,7 @@ static kir_value results(tly_short *s, kir_value w, kir_value before, const tly_
 }
 
 /* Those as they are shown. */
-static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_short_place *p)
+static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_short_vector *p)
 {
     tly_build *c = s->c;
     if (c->p->exclusive) {
@@ -77,9 +77,9 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_sh
 kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, int is_first,
                                kir_value *before, kir_value *y)
 {
-    const tly_short_place p = { .alone = !s->fixed,
-                                .is_first = !s->fixed && is_first,
-                                .place = at };
+    const tly_short_vector p = { .alone = !s->fixed,
+                                 .is_first = !s->fixed && is_first,
+                                 .place = at };
     if (is_first)
         start_row(s, before);
     kir_value last = before[s->doublings];
@@ -199,7 +199,7 @@ static void prefetch(tly_short *s, kir_value from)
 
 /* A vector of states of the place `at`; returns its results as they are shown, if they are to
  * be. */
-static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_place at,
+static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vector at,
                              tly_short_what what, int shows)
 {
     kir_value out = 0;
@@ -237,7 +237,7 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
         kir_value left = imm(c, s->literal - i), x, out;
         int whole = s->literal - i >= c->lanes;
         const tly_place place = tly_place_along(&row, i);
-        const tly_short_place at = {
+        const tly_short_vector at = {
             .is_first = i == 0, .position = i, .is_last = !whole, .place = &place
         };
         x = whole ? kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
@@ -276,7 +276,7 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
     for (unsigned k = 0; k < s->vectors; k++) {
         const int64_t element = (int64_t)k * c->lanes;
         const tly_place place = tly_place_along(&step, element);
-        tly_short_place at = tly_short_place_of(s, k, h.t);
+        tly_short_vector at = tly_short_vector_of(s, k, h.t);
         at.place = &place;
         kir_value x = tly_load_vector(
             c, ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));

@@ -52,22 +52,22 @@ static kir_value below(tly_rows *r, kir_value less, int exponent)
 
 /* By the first lane alone: all that is decided here is which way is faster. To ask all lanes took
  * 10 % more time of benign rows, one as a scalar 6 (f32 from L2, AVX-512, Emerald Rapids). */
-kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
+kir_value tly_rows_step_is_small(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_value v = bitcast(c, KIR_TYPE(KIR_I32, 1), kir_extract(c->b, s->last[0], 0));
     v = band(c, v, like(c, v, INT32_MAX));
     v = sub(c, v, like(c, v, 1)); /* a zero is the largest */
-    return ult(c, v, r->low);
+    return ult(c, v, r->small);
 }
 
-/* Rows that may be lifted have no such steps. */
-void tly_rows_begin_low(tly_rows *r)
+/* Rows that may be prescaled have no such steps. */
+void tly_rows_begin_prescale_steps(tly_rows *r)
 {
     tly_build *c = r->c;
-    r->low = constant(c, KIR_TYPE(KIR_I32, 1), (uint64_t)(127 + LOW) << 23);
-    if (r->lifts)
-        r->low = choose(c, r->few_steps, like(c, r->low, 0), r->low);
+    r->small = constant(c, KIR_TYPE(KIR_I32, 1), (uint64_t)(127 + LOW) << 23);
+    if (r->prescale_rows)
+        r->small = choose(c, r->few_steps, like(c, r->small, 0), r->small);
 }
 
 /* As f32. What will be subnormal is rounded to a multiple of the least number before, so that
@@ -133,8 +133,8 @@ static kir_value scaled(tly_rows *r, kir_value v, int exponent)
 /* Times 2^SCALE the results are the same bits, while all of them are normal numbers unscaled: what
  * is scaled is watched for that, from what comes before the step on (of which a zero, a subnormal
  * number, an infinity or a NaN, scaled by its bits, lies out of the range). */
-kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s,
-                            kir_value *shown)
+kir_value tly_rows_join_prescaled(tly_rows *r, const kir_value *parts, tly_rows_state *s,
+                                  kir_value *shown)
 {
     tly_build *c = r->c;
     unsigned n = r->unroll;

@@ -23,47 +23,47 @@ static kir_value is_infinite(tly_short *s, kir_value seen)
 }
 
 /* i1: a result is infinite, as the output shows it. */
-static kir_value is_endless(tly_short *s, kir_value seen)
+static kir_value shows_infinite(tly_short *s, kir_value seen)
 {
     return any(s->c, tly_watch_endless(s->c, seen));
 }
 
 /* i1: where the output is narrower, a result may be infinite there and finite as an accumulator,
  * which no flag tells. */
-static kir_value shows_endless(tly_short *s, const tly_short_piece *look, kir_value fell)
+static kir_value shows_infinity(tly_short *s, const tly_short_piece *look, kir_value fell)
 {
     tly_build *c = s->c;
-    kir_value endless = i1(c, 0);
-    tly_region some = { .state = { &endless } };
+    kir_value infinite = i1(c, 0);
+    tly_region some = { .state = { &infinite } };
     if (!s->by_flags || !tly_watches_output(c))
-        return endless;
+        return infinite;
     emit_if(c, &some, fell);
-    endless = is_endless(s, tly_short_scan(s, look, TLY_SHORT_RESULTS).most);
+    infinite = shows_infinite(s, tly_short_scan(s, look, TLY_SHORT_RESULTS).most);
     emit_end(c, &some);
-    return endless;
+    return infinite;
 }
 
 /* i1: products whose arithmetic met `flags` may be something else than the plain loop's: a window
  * left the range; or a result fell below all normal numbers, as the loop's does, but is not finite,
  * as the loop's may be. */
-static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value flags)
+static kir_value products_out_of_range(tly_short *s, const tly_short_piece *p, kir_value flags)
 {
     tly_build *c = s->c;
     tly_short_piece look = { .in = p->in, .count = p->count };
-    kir_value left = i1(c, 0);
+    kir_value out = i1(c, 0);
     tly_short_seen longest;
-    tly_region some = { .state = { &left } };
+    tly_region some = { .state = { &out } };
     emit_if(c, &some, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
     kir_value inner = flags_of(s, &look, TLY_SHORT_WINDOWS, &longest);
-    left = met(c, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
-    if (!s->lows) {
-        kir_value endless = bor(c, met(c, flags, KIR_OVERFLOWED), is_infinite(s, longest.most));
+    out = met(c, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    if (!s->prescale) {
+        kir_value infinite = bor(c, met(c, flags, KIR_OVERFLOWED), is_infinite(s, longest.most));
         kir_value fell = met(c, flags, KIR_UNDERFLOWED);
-        endless = bor(c, endless, shows_endless(s, &look, fell));
-        left = bor(c, left, band(c, fell, endless));
+        infinite = bor(c, infinite, shows_infinity(s, &look, fell));
+        out = bor(c, out, band(c, fell, infinite));
     }
     emit_end(c, &some);
-    return left;
+    return out;
 }
 
 /* Where flags are not to be had of the main loop, as narrowing raises them, too: those of the same
@@ -76,18 +76,18 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     kir_value none = like(c, raised, 0), flags = none;
     tly_short_seen seen;
     tly_region far = { .state = { &flags } };
-    kir_value left = any(c, tly_watch_left(c, apart, TLY_WATCH_PART));
+    kir_value out = any(c, tly_watch_left(c, apart, TLY_WATCH_PART));
     raised = met(c, raised, KIR_OVERFLOWED | KIR_UNDERFLOWED);
-    emit_if(c, &far, band(c, left, raised));
+    emit_if(c, &far, band(c, out, raised));
     flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
-    kir_value over = choose(c, is_endless(s, seen.most), like(c, none, KIR_OVERFLOWED), none);
+    kir_value over = choose(c, shows_infinite(s, seen.most), like(c, none, KIR_OVERFLOWED), none);
     flags = bor(c, flags, over);
     emit_end(c, &far);
     return flags;
 }
 
-/* i1: a scan of a piece as it is left the range. With `lows` (else NULL), i1s: it `fell`, and is
- * not judged; `often`: so did the last row. */
+/* i1: a scan of a piece as it is left the range. With `prescale` (else NULL), i1s: it `fell`, and
+ * is not validated; `often`: so did the last row. */
 static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
                             kir_value *often)
 {
@@ -102,7 +102,8 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
         *often = s->by_flags ? any(c, tly_watch_below(c, end, TLY_NORMAL)) : *fell;
         flags = choose(c, *fell, like(c, flags, 0), flags);
     }
-    return tly_watches_products(c) ? products_left(s, p, flags) : met(c, flags, KIR_OVERFLOWED);
+    return tly_watches_products(c) ? products_out_of_range(s, p, flags)
+                                   : met(c, flags, KIR_OVERFLOWED);
 }
 
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
@@ -110,9 +111,9 @@ static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *
     tly_build *c = s->c;
     tly_short_seen seen;
     kir_value flags = flags_of(s, p, TLY_SHORT_SCALED, &seen);
-    kir_value left = any(c, tly_short_scaled_left(s, &seen));
+    kir_value out = any(c, tly_short_scaled_out_of_range(s, &seen));
     *fell = any(c, tly_short_scaled_fell(s, &seen));
-    return bor(c, left, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    return bor(c, out, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
 }
 
 /* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
@@ -122,7 +123,7 @@ static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *l
 {
     tly_build *c = s->c;
     tly_short_fill_pad(s, p);
-    if (!s->lows)
+    if (!s->prescale)
         return scan_plain(s, p, NULL, NULL);
     kir_value bad = i1(c, 0), fell = *low, often = *low;
     tly_region plain = { .state = { &bad, &fell, &often } }, scaled = { .state = { &bad, low } };
@@ -158,8 +159,8 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
                           kir_value position, kir_value *low)
 {
     tly_build *c = s->c;
-    kir_value left = i1(c, 0), zero = imm(c, 0), one = imm(c, 1);
-    tly_region turn = { .state = { &left, s->lows ? low : NULL } }, l = turn, redo = { 0 };
+    kir_value out = i1(c, 0), zero = imm(c, 0), one = imm(c, 1);
+    tly_region turn = { .state = { &out, s->prescale ? low : NULL } }, l = turn, redo = { 0 };
     if (tly_range_count(c) == 0) {
         tly_short_fill_pad(s, batch);
         tly_short_scan(s, batch, TLY_SHORT_NOTHING);
@@ -169,7 +170,7 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
      * row's last vector has too much the next one overwrites */
     emit_for(c, &turn, zero, imm(c, 2), one);
     kir_value again = differ(c, turn.i, zero);
-    kir_value pieces = choose(c, again, choose(c, left, rows, zero), one);
+    kir_value pieces = choose(c, again, choose(c, out, rows, zero), one);
     emit_for(c, &l, zero, pieces, one);
     kir_value element = mul(c, l.i, s->length);
     kir_value buffered = tly_stored_at(c, s->buffer, add(c, position, element));
@@ -184,10 +185,10 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     emit_if(c, &redo, band(c, again, bad));
     redo_row(s, &p);
     emit_end(c, &redo);
-    left = choose(c, again, left, bad);
-    if (s->lows)
+    out = choose(c, again, out, bad);
+    if (s->prescale)
         *low = band(c, *low, tly_not(c, bor(c, again, bad)));
     emit_end(c, &l);
     emit_end(c, &turn);
-    return tly_not(c, left);
+    return tly_not(c, out);
 }

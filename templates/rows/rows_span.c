@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments of the rows template: the loop over steps of a few vectors.
+ * Spans of the rows template: the loop over steps of a few vectors.
  */
 #include "rows.h"
 
@@ -11,27 +11,27 @@ typedef struct chain {
     tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
     tly_rows_distance distance;      /* corrects: with the step to come, ... */
     kir_value reached;               /* ... and its lanes before that */
-    kir_value bad;                   /* lows: i1: a segment does not count */
+    kir_value bad;                   /* prescale_steps: i1: a span does not count */
     kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
     tly_stretch results;             /* where its results are stored */
     tly_rows_state state;
-    tly_rows_seen seen; /* where no flags are: what the segment has shown */
+    tly_rows_seen seen; /* where no flags are: what the span has shown */
     unsigned what;
 } chain;
 
-static int is_careful(const tly_rows *r)
+static int is_safe(const tly_rows *r)
 {
-    return r->watches && !r->quick;
+    return r->checks && !r->fast;
 }
 
 static int looks(const tly_rows *r, const chain *h)
 {
-    return r->quick && !r->by_flags && (h->what & TLY_ROWS_RESULTS);
+    return r->fast && !r->by_flags && (h->what & TLY_ROWS_RESULTS);
 }
 
-static int goes_low(const tly_rows *r, const chain *h)
+static int prescales_steps(const tly_rows *r, const chain *h)
 {
-    return r->lows && (h->what & TLY_ROWS_RESULTS);
+    return r->prescale_steps && (h->what & TLY_ROWS_RESULTS);
 }
 
 static unsigned windows_count(const tly_rows *r)
@@ -53,11 +53,11 @@ static void carry_chain(const tly_rows *r, tly_region *l, chain *h)
         emit_carry(l, 1, &h->distance.lowest);
         emit_carry(l, 1, &h->reached);
     }
-    if (goes_low(r, h))
+    if (prescales_steps(r, h))
         emit_carry(l, 1, &h->bad);
-    if (is_careful(r))
+    if (is_safe(r))
         emit_carry(l, 1, &h->here);
-    if (is_careful(r) && products)
+    if (is_safe(r) && products)
         emit_carry(l, 1, &h->wide);
     if (looks(r, h))
         emit_carry(l, 1, &h->seen.results);
@@ -91,22 +91,22 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
             tly_rows_add_distance(r, tly_element(c, NULL, x[0]), &h->distance);
         if (looks(r, h) && tly_watches_products(c))
             tly_rows_see_part(r, &h->seen, seen);
-        if (is_careful(r) && tly_watches_products(c))
-            apart = tly_watch_apart(c, apart, seen, tly_rows_narrow(r));
+        if (is_safe(r) && tly_watches_products(c))
+            apart = tly_watch_apart(c, apart, seen, tly_rows_range_parts(r));
     }
     if (apart)
-        h->wide = any(c, tly_watch_left(c, apart, tly_rows_narrow(r)));
+        h->wide = any(c, tly_watch_left(c, apart, tly_rows_range_parts(r)));
 }
 
 /* i1: the step's parts left the range. */
-static kir_value parts_left(tly_rows *r, chain *h)
+static kir_value parts_out_of_range(tly_rows *r, chain *h)
 {
-    kir_value left = i1(r->c, 0);
-    tly_region wide = { .state = { &left } };
+    kir_value out = i1(r->c, 0);
+    tly_region wide = { .state = { &out } };
     emit_if(r->c, &wide, h->wide);
-    left = tly_rows_parts_left(r, h->here, h->ahead);
+    out = tly_rows_parts_out_of_range(r, h->here, h->ahead);
     emit_end(r->c, &wide);
-    return left;
+    return out;
 }
 
 static void join(tly_rows *r, chain *h, unsigned k, kir_value *shown, tly_rows_result *y)
@@ -127,8 +127,8 @@ static void either_step(tly_rows *r, chain *h, kir_value *shown)
     emit_carry(&way, 1, &h->bad);
     for (unsigned k = 0; k < r->unroll; k++)
         parts[k] = h->ahead[k].scan;
-    emit_if(c, &way, tly_rows_is_low(r, &h->state));
-    h->bad = bor(c, h->bad, tly_rows_join_low(r, parts, &h->state, shown));
+    emit_if(c, &way, tly_rows_step_is_small(r, &h->state));
+    h->bad = bor(c, h->bad, tly_rows_join_prescaled(r, parts, &h->state, shown));
     emit_else(c, &way);
     for (unsigned k = 0; k < r->unroll; k++)
         join(r, h, k, shown, &y);
@@ -140,45 +140,45 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
     tly_build *c = r->c;
     unsigned unroll = r->unroll;
-    kir_value left = 0;
+    kir_value parts_out = 0;
     tly_rows_result y[MAX_UNROLL] = { { 0, 0, 0 } };
     tly_rows_state again = h->state;
-    if (is_careful(r) && tly_watches_products(c))
-        left = parts_left(r, h);
+    if (is_safe(r) && tly_watches_products(c))
+        parts_out = parts_out_of_range(r, h);
     for (unsigned k = 0; k < unroll; k++) {
         join(r, h, k, shown, &y[k]);
         if (looks(r, h))
             tly_rows_see_result(r, &h->seen, &y[k]);
     }
-    if (!is_careful(r))
+    if (!is_safe(r))
         return;
-    kir_value out = tly_rows_results_left(r, h->wide, y, shown, &h->state);
+    kir_value results_out = tly_rows_results_out_of_range(r, h->wide, y, shown, &h->state);
     tly_region redo = { 0 };
     emit_carry(&redo, unroll << r->pairs, shown);
     emit_carry(&redo, 1, &h->state.last[0]);
-    emit_if(c, &redo, accumulate(c, KIR_OR, left, out));
-    tly_rows_redo(r, h->here, y[unroll - 1].y, left, &again, shown);
+    emit_if(c, &redo, accumulate(c, KIR_OR, parts_out, results_out));
+    tly_rows_redo(r, h->here, y[unroll - 1].y, parts_out, &again, shown);
     h->state.last[0] = again.last[0];
     emit_end(c, &redo);
 }
 
-/* ---- a segment ---- */
+/* ---- a span ---- */
 
 /* Results of `n` vectors as accumulators, from element i on. */
-kir_value tly_rows_wides_at(tly_rows *r, kir_value i)
+kir_value tly_rows_acc_results_at(tly_rows *r, kir_value i)
 {
-    return tly_at(r->c, r->wides, i, r->c->acc_bytes);
+    return tly_at(r->c, r->acc_results, i, r->c->acc_bytes);
 }
 
-static void keep_wide(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
+static void keep_acc_results(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
 {
     unsigned bytes = r->c->lanes * r->c->acc_bytes;
     for (unsigned k = 0; k < n; k++)
-        kir_store(r->c->b, tly_rows_wides_at(r, i), k * bytes, y[k], bytes, 0);
+        kir_store(r->c->b, tly_rows_acc_results_at(r, i), k * bytes, y[k], bytes, 0);
 }
 
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
-static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
+static void store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *y, unsigned n)
 {
     tly_build *c = r->c;
     kir_value to = tly_stored_at(c, g->to, i);
@@ -199,26 +199,26 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
         emit_end(c, &way);
 }
 
-static void keep_or_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y,
+static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *y,
                           unsigned n)
 {
     tly_region way = { 0 };
-    if (r->later) {
-        keep_wide(r, i, y, n);
+    if (r->deferred) {
+        keep_acc_results(r, i, y, n);
         return;
     }
-    if (g->lifted) {
-        emit_if(r->c, &way, g->lifted);
-        keep_wide(r, i, y, n);
+    if (g->prescaled) {
+        emit_if(r->c, &way, g->prescaled);
+        keep_acc_results(r, i, y, n);
         emit_else(r->c, &way);
     }
     store(r, g, i, y, n);
-    if (g->lifted)
+    if (g->prescaled)
         emit_end(r->c, &way);
 }
 
 /* As wide as the machine's vectors are, whatever the windows'. */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most)
+void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value count, kir_value *most)
 {
     tly_build c = *r->c;
     tly_rows whole = *r;
@@ -235,16 +235,17 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     for (unsigned first = 0, n; first < bytes / width; first += n) { /* lanes may be forced */
         n = bytes / width - first < MAX_UNROLL ? bytes / width - first : MAX_UNROLL;
         for (unsigned k = 0; k < n; k++) {
-            y[k] = kir_load(c.b, c.vec, tly_rows_wides_at(r, l.i), (first + k) * width, width);
+            y[k] = kir_load(c.b, c.vec, tly_rows_acc_results_at(r, l.i), (first + k) * width,
+                            width);
             if (most)
-                y[k] = tly_rows_unlift(&whole, y[k], most);
+                y[k] = tly_rows_unscale(&whole, y[k], most);
         }
         store(&whole, g, add(&c, l.i, imm(&c, first * c.lanes)), y, n);
     }
     emit_end(&c, &l);
 }
 
-/* What a segment that began with `from` has come to. */
+/* What a span that began with `from` has come to. */
 static void correct(tly_rows *r, kir_value count, const tly_rows_state *from, chain *h)
 {
     const tly_rows_distance d = { h->reached, h->distance.lowest };
@@ -256,12 +257,12 @@ static void correct(tly_rows *r, kir_value count, const tly_rows_state *from, ch
 }
 
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
- * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB
- * in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and output
- * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
- * last step loads its own input once more, in vain: any other could have to wait. */
-void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
-                  kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen)
+ * way from load to store is long, and so only half of it lies in one attempt of the loop (bf16, 64
+ * KiB in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and
+ * output agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a
+ * copy). The last step loads its own input once more, in vain: any other could have to wait. */
+void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in, kir_value count,
+                  unsigned what, tly_rows_state *s, tly_rows_seen *seen)
 {
     tly_build *c = r->c;
     kir_value shown[2 * MAX_UNROLL] = { 0 };
@@ -271,7 +272,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     if (looks(r, &h))
         h.seen = tly_rows_see_none(r);
     kir_value first = in->first;
-    if (r->quick) { /* what is loaded from here on comes after */
+    if (r->fast) { /* what is loaded from here on comes after */
         kir_clear_flags(c->b);
         first = kir_keep(c->b, first);
     }
@@ -294,7 +295,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     if (what & TLY_ROWS_TOTAL)
         tly_rows_add_totals(r, now.ahead, now.state.total);
     if (what & TLY_ROWS_RESULTS) {
-        if (r->lows)
+        if (r->prescale_steps)
             either_step(r, &now, shown);
         else
             scan_step(r, &now, shown);
@@ -307,7 +308,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     h.seen = now.seen;
     h.bad = now.bad;
     emit_end(c, &l);
-    if ((what & TLY_ROWS_TOTAL) && r->unit == 1)
+    if ((what & TLY_ROWS_TOTAL) && r->interleave == 1)
         h.state.total[0] = tly_vector_newest(c, h.state.total[0], 1);
     if (r->corrects)
         correct(r, count, s, &h);

@@ -2,17 +2,17 @@
 /*
  * The rows template: rows of a few steps whose products become subnormal. An instruction that makes
  * or takes a subnormal number takes 100 cycles and more on Intel's cores, and a choice in each step
- * (rows_low.c) costs such a row as much again as all else. So a row that underflowed is scanned
- * from 2^110 instead of 1, where what was subnormal is normal, and comes down as it is stored.
- * Where nothing underflows, it is the same bits either way, so a row may be lifted at once where
- * some before it had to be. docs/range.md has the reasons.
+ * (rows_prescale_steps.c) costs such a row as much again as all else. So a row that underflowed is
+ * scanned from 2^110 instead of 1, where what was subnormal is normal, and comes down as it is
+ * stored. Where nothing underflows, it is the same bits either way, so a row may be prescaled at
+ * once where some before it had to be. docs/range.md has the reasons.
  */
 #include "rows.h"
 
 enum {
     SCALE = 110,   /* 128 uniform numbers come to less than 2^-236 once in a thousand times */
     MOST = 128,    /* elements; of more, uniform numbers fall out of this range, too */
-    PATIENCE = 64, /* rows; of masks (a zero in 50 elements) one in ten falls */
+    HOLD = 64,     /* rows; of masks (a zero in 50 elements) one in ten falls */
     BIAS = 127,    /* an f32's exponent of 1 */
     NORMAL = -126, /* its least normal number */
 };
@@ -30,35 +30,35 @@ static int shows_half(const tly_rows *r)
     return r->c->p->tensor[TLY_OUT].dtype == TALLY_F16;
 }
 
-int64_t tly_rows_lift_elements(const tly_rows *r)
+int64_t tly_rows_prescaled_elements(const tly_rows *r)
 {
     return r->block < MOST ? r->block : MOST;
 }
 
-void tly_rows_begin_lift(tly_rows *r)
+void tly_rows_begin_prescale_rows(tly_rows *r)
 {
     tly_build *c = r->c;
-    r->few_steps = less(c, r->length, imm(c, tly_rows_lift_elements(r) + 1));
-    kir_store(c->b, r->patience, 0, imm(c, 0), 8, 0);
+    r->few_steps = less(c, r->length, imm(c, tly_rows_prescaled_elements(r) + 1));
+    kir_store(c->b, r->prescale_hold, 0, imm(c, 0), 8, 0);
 }
 
-static kir_value patience(tly_rows *r)
+static kir_value prescale_hold(tly_rows *r)
 {
-    return kir_load(r->c->b, KIR_TYPE(KIR_I64, 1), r->patience, 0, 8);
+    return kir_load(r->c->b, KIR_TYPE(KIR_I64, 1), r->prescale_hold, 0, 8);
 }
 
-kir_value tly_rows_lifts_at_once(tly_rows *r)
+kir_value tly_rows_prescales_at_once(tly_rows *r)
 {
-    return less(r->c, imm(r->c, 0), patience(r));
+    return less(r->c, imm(r->c, 0), prescale_hold(r));
 }
 
-tly_rows_segment tly_rows_lift(tly_rows *r, const tly_rows_segment *g, const tly_rows_turn *t,
-                               tly_rows_state *s)
+tly_rows_span tly_rows_prescale(tly_rows *r, const tly_rows_span *g, const tly_rows_attempt *t,
+                                tly_rows_state *s)
 {
     tly_build *c = r->c;
-    tly_rows_segment to = *g;
-    s->last[0] = choose(c, t->up, constant(c, c->vec, power(SCALE)), s->last[0]);
-    to.lifted = t->up;
+    tly_rows_span to = *g;
+    s->last[0] = choose(c, t->prescaled, constant(c, c->vec, power(SCALE)), s->last[0]);
+    to.prescaled = t->prescaled;
     return to;
 }
 
@@ -81,10 +81,10 @@ static kir_value lower(tly_rows *r, kir_value size)
 
 /* A sum with 2^-126 has ulps of 2^-149: its bits count them, where a result is subnormal, which is
  * where that is more than its own bits less the scale. An f16 shows nothing so small. */
-kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most)
+kir_value tly_rows_unscale(tly_rows *r, kir_value prescaled, kir_value *most)
 {
     tly_build *c = r->c;
-    kir_value bits = bitcast(c, type_of(c, *most), lifted);
+    kir_value bits = bitcast(c, type_of(c, *most), prescaled);
     kir_value size = band(c, bits, like(c, bits, sign - 1)), down;
     *most = umax(c, *most, size);
     if (shows_half(r)) {
@@ -99,7 +99,7 @@ kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most)
 }
 
 /* i1: results are shown as infinite. */
-static kir_value is_endless(tly_rows *r, kir_value most)
+static kir_value is_infinite(tly_rows *r, kir_value most)
 {
     tly_build *c = r->c;
     if (!shows_half(r))
@@ -107,7 +107,7 @@ static kir_value is_endless(tly_rows *r, kir_value most)
     return any(c, tly_watch_endless(c, lower(r, most)));
 }
 
-/* i1: unlifted, a product would have fallen, and be there still. */
+/* i1: unscaled, a product would have fallen, and be there still. */
 static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -115,43 +115,44 @@ static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
     return any(c, ult(c, less, like(r->c, less, power(NORMAL + SCALE))));
 }
 
-/* i1: a turn that was lifted came to nothing. */
-static kir_value settle_lifted(tly_rows *r, const tly_rows_segment *g, kir_value count,
-                               const tly_rows_state *s, kir_value raised, const tly_rows_turn *t)
+/* i1: a attempt that was prescaled came to nothing. */
+static kir_value settle_prescaled(tly_rows *r, const tly_rows_span *g, kir_value count,
+                                  const tly_rows_state *s, kir_value raised,
+                                  const tly_rows_attempt *t)
 {
     tly_build *c = r->c;
-    tly_rows_segment still = *g;
+    tly_rows_span still = *g;
     kir_value most;
     still.leaves = 0;
-    tly_rows_store_later(r, &still, count, &most);
-    kir_value bad = bor(c, is_endless(r, most), raised);
+    tly_rows_store_deferred(r, &still, count, &most);
+    kir_value bad = bor(c, is_infinite(r, most), raised);
     kir_value fallen = bor(c, t->again, has_fallen(r, s));
-    kir_value next = choose(c, fallen, imm(c, PATIENCE), sub(c, patience(r), imm(c, 1)));
-    kir_store(c->b, r->patience, 0, choose(c, bad, imm(c, 0), next), 8, 0);
+    kir_value next = choose(c, fallen, imm(c, HOLD), sub(c, prescale_hold(r), imm(c, 1)));
+    kir_store(c->b, r->prescale_hold, 0, choose(c, bad, imm(c, 0), next), 8, 0);
     return bad;
 }
 
-void tly_rows_settle(tly_rows *r, const tly_rows_segment *g, kir_value count,
-                     const tly_rows_state *s, kir_value *flags, tly_rows_turn *t)
+void tly_rows_settle(tly_rows *r, const tly_rows_span *g, kir_value count, const tly_rows_state *s,
+                     kir_value *flags, tly_rows_attempt *t)
 {
     tly_build *c = r->c;
     kir_value none = like(c, *flags, 0), rest = none;
     tly_region plain = { 0 }, some = { .state = { &t->bad, &rest } },
                way = { .state = { &t->bad } };
     t->bad = i1(c, 0);
-    if (r->later) {
-        emit_if(c, &plain, tly_not(c, t->up));
-        tly_rows_store_later(r, g, count, NULL);
+    if (r->deferred) {
+        emit_if(c, &plain, tly_not(c, t->prescaled));
+        tly_rows_store_deferred(r, g, count, NULL);
         emit_end(c, &plain);
     }
     kir_value any_flag = raised(c, *flags);
-    emit_if(c, &some, bor(c, t->up, any_flag));
-    emit_if(c, &way, t->up);
-    t->bad = settle_lifted(r, g, count, s, any_flag, t);
+    emit_if(c, &some, bor(c, t->prescaled, any_flag));
+    emit_if(c, &way, t->prescaled);
+    t->bad = settle_prescaled(r, g, count, s, any_flag, t);
     emit_else(c, &way);
     t->bad = band(c, r->few_steps, met(c, *flags, KIR_UNDERFLOWED));
     emit_end(c, &way);
-    rest = choose(c, bor(c, t->up, t->bad), none, *flags);
+    rest = choose(c, bor(c, t->prescaled, t->bad), none, *flags);
     emit_end(c, &some);
     *flags = rest;
 }

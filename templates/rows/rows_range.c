@@ -18,7 +18,7 @@ kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
 
 /* i1s of a watch: sums that may be too large; but where there was no end before, only parts that
  * have none count. */
-kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
+kir_value tly_rows_sums_out_of_range(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
     kir_value fine = tly_watch_below(c, tly_watch_bits(c, y->y), TLY_LARGE);
@@ -33,7 +33,7 @@ kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
 static kir_value fell(tly_rows *r, const kir_value *x, kir_value part)
 {
     tly_build *c = r->c;
-    kir_value from = tly_vector_before(c, tly_neutral(c, c->vec), part, r->unit, c->lanes);
+    kir_value from = tly_vector_before(c, tly_neutral(c, c->vec), part, r->interleave, c->lanes);
     kir_value some = band(c, tly_rows_elements_not_zero(r, x), tly_watch_not_zero(c, from));
     return band(c, some, tly_rows_is_zero(r, part));
 }
@@ -50,28 +50,28 @@ static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
     return any(c, all);
 }
 
-kir_value tly_rows_part_left(tly_rows *r, const kir_value *x, kir_value part)
+kir_value tly_rows_part_out_of_range(tly_rows *r, const kir_value *x, kir_value part)
 {
     kir_value outside = tly_watch_outside(r->c, part, TLY_WATCH_PART);
     return bor(r->c, outside, fell(r, x, part));
 }
 
 /* Zeros are looked at only where there are some. */
-kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p)
+kir_value tly_rows_parts_out_of_range(tly_rows *r, kir_value here, const tly_rows_part *p)
 {
     tly_build *c = r->c;
-    kir_value outside = 0, zeros = 0, left = i1(c, 0);
+    kir_value outside = 0, zeros = 0, out = i1(c, 0);
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
         kir_value zero = tly_rows_is_zero(r, p[k].scan);
         outside = accumulate(c, KIR_OR, outside, out);
         zeros = accumulate(c, KIR_OR, zeros, zero);
     }
-    tly_region some = { .state = { &left } };
+    tly_region some = { .state = { &out } };
     emit_if(c, &some, any(c, zeros));
-    left = any_fell(r, here, p);
+    out = any_fell(r, here, p);
     emit_end(c, &some);
-    return bor(c, left, any(c, outside));
+    return bor(c, out, any(c, outside));
 }
 
 /* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop
@@ -92,7 +92,7 @@ kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
     unsigned n = r->c->lanes, end = r->unroll * n;
     uint8_t index[64];
     for (unsigned i = 0; i < n; i++)
-        index[i] = (uint8_t)(n - 1 - (end - 1 - k * n - i) % r->unit);
+        index[i] = (uint8_t)(n - 1 - (end - 1 - k * n - i) % r->interleave);
     return kir_shuffle(r->c->b, last, last, index, n);
 }
 
@@ -136,14 +136,14 @@ kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned 
     return tly_watch_lanes(c, tly_watch_endless(c, most));
 }
 
-kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
-                                const kir_value *shown, tly_rows_state *s)
+kir_value tly_rows_results_out_of_range(tly_rows *r, kir_value wide, const tly_rows_result *y,
+                                        const kir_value *shown, tly_rows_state *s)
 {
     tly_build *c = r->c;
     unsigned unroll = r->unroll;
-    kir_value left = i1(c, 0), bad = 0;
+    kir_value out = i1(c, 0), bad = 0;
     kir_value fell = 0, large = 0; /* where the output is narrower: anywhere in the step */
-    tly_region look = { .state = { &left, &s->last[0] } };
+    tly_region look = { .state = { &out, &s->last[0] } };
     emit_if(c, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value own;
@@ -152,24 +152,24 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
             kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_TINY);
             own = band(c, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
             if (tly_watches_output(c)) {
-                kir_value endless = tly_rows_shows_infinity(r, shown, k);
+                kir_value infinite = tly_rows_shows_infinity(r, shown, k);
                 fell = accumulate(c, KIR_OR, fell, low);
-                large = accumulate(c, KIR_OR, large, endless);
+                large = accumulate(c, KIR_OR, large, infinite);
             }
         } else {
-            own = tly_rows_sums_left(r, &y[k]);
+            own = tly_rows_sums_out_of_range(r, &y[k]);
         }
         bad = accumulate(c, KIR_OR, bad, own);
     }
-    left = any(c, bad);
+    out = any(c, bad);
     if (fell)
-        left = bor(c, left, band(c, any(c, fell), any(c, large)));
+        out = bor(c, out, band(c, any(c, fell), any(c, large)));
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
     emit_end(c, &look);
-    return left;
+    return out;
 }
 
-/* ---- of a whole segment ---- */
+/* ---- of a whole span ---- */
 
 tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
@@ -196,7 +196,7 @@ void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
         seen->high = tly_watch_apart(r->c, seen->high, v, TLY_WATCH_PART);
 }
 
-unsigned tly_rows_narrow(const tly_rows *r)
+unsigned tly_rows_range_parts(const tly_rows *r)
 {
     return TLY_WATCH_PART * r->unroll * (r->windows ? r->c->lanes : 1);
 }
@@ -226,7 +226,7 @@ void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (tly_watches_products(c) && r->unit > 1)
+    if (tly_watches_products(c) && r->interleave > 1)
         return any(c, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
     if (tly_watches_products(c) || r->ends_by_flags)
         return i1(c, 0);
@@ -234,28 +234,28 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 }
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
- * segment shows at its end. If all lanes did, the plain loop has, too; a part of them alone may not
+ * span shows at its end. If all lanes did, the plain loop has, too; a part of them alone may not
  * stay. Each vector by itself, what it continues must be so large that no lane can fall; or
  * come to nothing in the end, where that is no other scan's affair. */
-kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
+kir_value tly_rows_seen_out_of_range(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
     if (!tly_watches_products(c))
         return any(c, r->ends_by_flags ? tly_watch_large(c, seen->results)
                                        : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
-    kir_value left = tly_rows_seen_apart(r, seen);
+    kir_value out = tly_rows_seen_apart(r, seen);
     if (!r->windows) {
         kir_value low = any(c, tly_watch_below(c, seen->results, TLY_SMALL));
-        if (r->unit > 1)
-            return bor(c, left, low);
+        if (r->interleave > 1)
+            return bor(c, out, low);
         low = band(c, low, any(c, tly_watch_alive(c, s->last[0])));
         s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-        return bor(c, left, low);
+        return bor(c, out, low);
     }
     kir_value end = tly_watch_bits(c, s->last[0]);
     kir_value fell = tly_watch_below(c, seen->results, TLY_NORMAL);
     fell = any(c, bor(c, fell, tly_watch_below(c, end, TLY_NORMAL)));
-    kir_value alive = any(c, tly_watch_alive(c, s->last[0]));
+    kir_value normal = any(c, tly_watch_alive(c, s->last[0]));
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-    return bor(c, left, band(c, fell, alive));
+    return bor(c, out, band(c, fell, normal));
 }

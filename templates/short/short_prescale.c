@@ -91,12 +91,12 @@ tly_short_seen tly_short_scaled_none(tly_short *s)
     return (tly_short_seen){ bits(s, power(0)), bits(s, power(0)), 0 };
 }
 
-kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen)
+kir_value tly_short_scaled_out_of_range(tly_short *s, const tly_short_seen *seen)
 {
     tly_build *c = s->c;
     kir_value most = bits(s, infinity - ((uint64_t)SCALE << 23));
-    kir_value left = ule(c, most, seen->most);
-    return bor(c, left, tly_watch_endless(c, seen->most));
+    kir_value out = ule(c, most, seen->most);
+    return bor(c, out, tly_watch_endless(c, seen->most));
 }
 
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen)

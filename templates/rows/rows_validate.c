@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments of the rows template: quickly; and, where something may have left the floating-point
+ * Spans of the rows template: quickly; and, where something may have left the floating-point
  * range, once more with care. docs/range.md has the reasons.
  */
 #include "rows.h"
@@ -10,48 +10,48 @@
 /* ---- totals ---- */
 
 /* The total without results: one that underflowed or overflowed on its way is none. */
-static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+static void total_alone(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                         tly_rows_state *s)
 {
     tly_build *c = r->c;
-    tly_rows quick = *r;
-    quick.quick = r->watches;
-    tly_rows_run(&quick, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
-    if (!r->watches || !r->spoils)
+    tly_rows fast = *r;
+    fast.fast = r->checks;
+    tly_rows_run(&fast, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
+    if (!r->checks || !r->checks_total)
         return;
-    s->spoiled = bor(c, s->spoiled, raised(c, kir_flags(c->b)));
-    s->total[0] = choose(c, s->spoiled, constant(c, c->vec, 0), s->total[0]);
+    s->total_invalid = bor(c, s->total_invalid, raised(c, kir_flags(c->b)));
+    s->total[0] = choose(c, s->total_invalid, constant(c, c->vec, 0), s->total[0]);
 }
 
-/* i1 `wanted`: the total of the segment that began with `from`, on its own. All of it is known from
+/* i1 `wanted`: the total of the span that began with `from`, on its own. All of it is known from
  * the chunk alone, whatever its results are. */
-static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+static void retotal(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                     kir_value wanted, const tly_rows_state *from, tly_rows_state *s)
 {
     tly_build *c = r->c;
     tly_rows_state alone = *from;
     tly_region retotal = { 0 };
     emit_carry(&retotal, tly_rows_total_count(r), s->total);
-    if (r->spoils)
-        emit_carry(&retotal, 1, &s->spoiled);
+    if (r->checks_total)
+        emit_carry(&retotal, 1, &s->total_invalid);
     emit_if(c, &retotal, wanted);
     total_alone(r, g, in, &alone);
     memcpy(s->total, alone.total, sizeof s->total);
-    s->spoiled = alone.spoiled;
+    s->total_invalid = alone.total_invalid;
     emit_end(c, &retotal);
 }
 
-/* A segment of interleaved sums, with totals where rows are cut, by a loop of its own: short
+/* A span of interleaved sums, with totals where rows are cut, by a loop of its own: short
  * rows pay less for them so (8 steps of 3 scans 1.05 of the time without, by one loop 1.1; Zen
  * 4). */
-static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+static void run_sums(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                      kir_value count, tly_rows_state *s, tly_rows_seen *seen)
 {
     tly_build *c = r->c;
     const tly_rows_state from = *s;
     tly_region cut = { 0 };
     tly_rows_carry(r, &cut, s);
-    if (r->quick)
+    if (r->fast)
         emit_carry(&cut, 1, &seen->results);
     emit_if(c, &cut, r->is_cut);
     tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS | TLY_ROWS_TOTAL, s, seen);
@@ -61,9 +61,9 @@ static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_sour
     emit_end(c, &cut);
 }
 
-/* A total of f64 that a segment leaves near the end of the range is given up there: data that
+/* A total of f64 that a span leaves near the end of the range is given up there: data that
  * fall so slowly would take it through hundreds of subnormal products, or stick at one for the
- * rest of the chunk. (Those of f32 fall through all of their range in a segment or two.) */
+ * rest of the chunk. (Those of f32 fall through all of their range in a span or two.) */
 static void give_up(tly_rows *r, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -72,15 +72,15 @@ static void give_up(tly_rows *r, tly_rows_state *s)
     kir_value total = s->total[0];
     kir_value faint = tly_watch_below(c, tly_watch_bits(c, total), TLY_FAINT);
     faint = band(c, tly_watch_lanes(c, faint), tly_watch_not_zero(c, total));
-    s->spoiled = bor(c, s->spoiled, any(c, faint));
-    s->total[0] = choose(c, s->spoiled, constant(c, c->vec, 0), total);
+    s->total_invalid = bor(c, s->total_invalid, any(c, faint));
+    s->total[0] = choose(c, s->total_invalid, constant(c, c->vec, 0), total);
 }
 
 /* ---- what flags mean ---- */
 
-/* i1: elements (by windows), or scans of vectors, of a segment are too far apart for a way of ours
+/* i1: elements (by windows), or scans of vectors, of a span are too far apart for a way of ours
  * to be the plain loop's. */
-static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in)
+static kir_value is_apart(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in)
 {
     tly_build *c = r->c;
     tly_rows_seen seen = tly_rows_see_none(r);
@@ -99,37 +99,37 @@ static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows
 
 /* Products that left the range where elements are near enough left it for good, and with them the
  * plain loop's: upwards; or downwards, if nothing came back. */
-static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
-                            kir_value flags, tly_rows_state *s)
+static kir_value flags_out_of_range(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
+                                    kir_value flags, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value left = i1(c, 1);
+    kir_value out = i1(c, 1);
     if (!tly_watches_products(c))
-        return left;
+        return out;
     kir_value under = met(c, flags, KIR_UNDERFLOWED);
-    tly_region gone = { .state = { &left } };
+    tly_region gone = { .state = { &out } };
     emit_unless(c, &gone, band(c, under, any(c, tly_watch_alive(c, s->last[0]))));
-    left = is_apart(r, g, in);
+    out = is_apart(r, g, in);
     emit_end(c, &gone);
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-    return left;
+    return out;
 }
 
-/* i1: a result of a segment is shown as infinite, by the accumulators that were kept. */
-static kir_value keeps_infinity(tly_rows *r, const tly_rows_segment *g)
+/* i1: a result of a span is shown as infinite, by the accumulators that were kept. */
+static kir_value keeps_infinity(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
     kir_value most = tly_watch_bits(c, constant(c, c->vec, 0));
     tly_region l = { .state = { &most } };
     emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes));
-    kir_value v = kir_load(c->b, c->vec, tly_rows_wides_at(r, l.i), 0, c->acc_bytes);
+    kir_value v = kir_load(c->b, c->vec, tly_rows_acc_results_at(r, l.i), 0, c->acc_bytes);
     most = umax(c, most, tly_watch_bits(c, v));
     emit_end(c, &l);
     return any(c, tly_watch_endless(c, most));
 }
 
 /* The same by what was stored, which lies in the cache (go_direct in rows.c). */
-static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
+static kir_value shows_infinity(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, (unsigned)r->wide);
@@ -146,40 +146,40 @@ static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
     return any(c, equal(c, most, like(c, most, infinity)));
 }
 
-/* i1: a segment that is lost in the end, all of it, shows an infinity. Some of our ways may have
+/* i1: a span that is lost in the end, all of it, shows an infinity. Some of our ways may have
  * come back from below the normal numbers, where the loop stayed: out of range, but in the range of
  * the accumulator. `may`: i1, it may be so. */
-static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value may,
-                            const tly_rows_state *from, const tly_rows_state *s)
+static kir_value shown_out_of_range(tly_rows *r, const tly_rows_span *g, kir_value may,
+                                    const tly_rows_state *from, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value dead = tly_not(c, any(c, tly_watch_alive(c, s->last[0])));
-    kir_value died = band(c, dead, any(c, tly_watch_alive(c, from->last[0])));
+    kir_value below = tly_not(c, any(c, tly_watch_alive(c, s->last[0])));
+    kir_value fell = band(c, below, any(c, tly_watch_alive(c, from->last[0])));
     kir_value shows = i1(c, 0);
     tly_region look = { .state = { &shows } };
-    emit_if(c, &look, band(c, may, died));
-    shows = r->later ? keeps_infinity(r, g) : shows_infinity(r, g);
+    emit_if(c, &look, band(c, may, fell));
+    shows = r->deferred ? keeps_infinity(r, g) : shows_infinity(r, g);
     emit_end(c, &look);
     return shows;
 }
 
-/* i1: nothing of a quick segment counts. */
-static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
-                       kir_value flags, tly_rows_state *s)
+/* i1: nothing of a fast span counts. */
+static kir_value validate(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
+                          kir_value flags, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value left = i1(c, 0);
-    tly_region some = { .state = { &left, &s->last[0] } };
+    kir_value out = i1(c, 0);
+    tly_region some = { .state = { &out, &s->last[0] } };
     emit_if(c, &some, raised(c, flags));
-    left = flags_left(r, g, in, flags, s);
+    out = flags_out_of_range(r, g, in, flags, s);
     emit_end(c, &some);
-    return left;
+    return out;
 }
 
-/* ---- a segment ---- */
+/* ---- a span ---- */
 
-/* What a segment has sent before it was judged. */
-static void send_again(tly_rows *r, const tly_rows_segment *g)
+/* What a span has sent before it was judged. */
+static void send_again(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
     tly_region l = { 0 };
@@ -189,49 +189,49 @@ static void send_again(tly_rows *r, const tly_rows_segment *g)
 }
 
 /* Each vector by itself, from `again`; its total and base have nothing to do with it. */
-static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_rows_state again,
+static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_state again,
                  tly_rows_state *s)
 {
     tly_build *c = r->c;
-    tly_rows careful = *r;
+    tly_rows safe = *r;
     tly_region redo = { .state = { &s->last[0] } };
-    careful.windows = careful.lows = careful.quick = careful.later = careful.totals =
-        careful.corrects = careful.loads = 0;
-    careful.unroll = CAREFUL_UNROLL;
-    careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
-    emit_if(c, &redo, left);
-    tly_rows_source in = tly_rows_prepare(&careful, g);
-    tly_rows_segment still = *g;
+    safe.windows = safe.prescale_steps = safe.fast = safe.deferred = safe.totals = safe.corrects =
+        safe.loads = 0;
+    safe.unroll = SAFE_UNROLL;
+    safe.step = (int64_t)SAFE_UNROLL * r->wide;
+    emit_if(c, &redo, out);
+    tly_rows_source in = tly_rows_prepare(&safe, g);
+    tly_rows_span still = *g;
     still.leaves = 0;
-    tly_rows_run(&careful, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
+    tly_rows_run(&safe, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
     if (g->leaves)
         send_again(r, g);
     s->last[0] = again.last[0];
     emit_end(c, &redo);
 }
 
-/* A segment in one turn (where rows may be lifted; else 0); i1: nothing of it counts. 0: never
+/* A span in one attempt (where rows may be prescaled; else 0); i1: nothing of it counts. 0: never
  * so. */
-static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
-                           tly_rows_turn *turn, tly_rows_state *s)
+static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
+                           tly_rows_attempt *attempt, tly_rows_state *s)
 {
     tly_build *c = r->c;
     const tly_rows_state from = *s;
-    kir_value count = g->count, lost = 0, flags = 0, left, zero = imm(c, 0);
+    kir_value count = g->count, lost = 0, flags = 0, out, zero = imm(c, 0);
     unsigned what = TLY_ROWS_RESULTS;
     tly_rows_seen seen = { 0, 0, 0, 0 };
-    tly_rows_segment to = *g;
-    if (r->totals && (r->by_flags || !r->watches))
+    tly_rows_span to = *g;
+    if (r->totals && (r->by_flags || !r->checks))
         what |= TLY_ROWS_TOTAL;
-    if (r->quick && !r->by_flags) {
+    if (r->fast && !r->by_flags) {
         lost = tly_rows_is_lost(r, s);
         count = choose(c, lost, zero, count);
     }
     if (r->totals)
         count = choose(c, r->only_total, zero, count);
-    if (turn)
-        to = tly_rows_lift(r, g, turn, s);
-    if (r->totals && r->unit > 1)
+    if (attempt)
+        to = tly_rows_prescale(r, g, attempt, s);
+    if (r->totals && r->interleave > 1)
         run_sums(r, &to, in, count, s, &seen);
     else
         tly_rows_run(r, &to, in, count, what, s, &seen);
@@ -240,58 +240,60 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
         if (r->totals) /* with no results a step was looked at in vain */
             flags = choose(c, r->only_total, like(c, flags, 0), flags);
     }
-    if (turn)
-        tly_rows_settle(r, g, count, s, &flags, turn);
-    else if (r->later)
-        tly_rows_store_later(r, g, count, NULL);
-    if (r->spoils) {
-        kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
+    if (attempt)
+        tly_rows_settle(r, g, count, s, &flags, attempt);
+    else if (r->deferred)
+        tly_rows_store_deferred(r, g, count, NULL);
+    if (r->checks_total) {
+        kir_value wanted = r->only_total, some = tly_not(c, from.total_invalid);
         if (r->by_flags)
             wanted = bor(c, wanted, raised(c, flags));
-        if (r->watches)
+        if (r->checks)
             wanted = r->by_flags ? band(c, wanted, some) : some;
         retotal(r, g, in, wanted, &from, s);
         give_up(r, s);
     }
-    left = !r->quick     ? 0
-           : r->by_flags ? judge(r, g, in, flags, s)
-                         : bor(c, lost, tly_rows_seen_left(r, &seen, s));
+    out = !r->fast      ? 0
+          : r->by_flags ? validate(r, g, in, flags, s)
+                        : bor(c, lost, tly_rows_seen_out_of_range(r, &seen, s));
     if (r->ends_by_flags)
-        left = bor(c, left, raised(c, flags));
-    if (r->lows)
-        left = bor(c, left, seen.bad);
-    if (left && r->unit == 1 && tly_watches_output(c)) {
+        out = bor(c, out, raised(c, flags));
+    if (r->prescale_steps)
+        out = bor(c, out, seen.bad);
+    if (out && r->interleave == 1 && tly_watches_output(c)) {
         kir_value may = r->by_flags ? raised(c, flags) : i1(c, 1);
-        left = bor(c, left, shown_left(r, g, may, &from, s));
+        out = bor(c, out, shown_out_of_range(r, g, may, &from, s));
     }
-    return left;
+    return out;
 }
 
-/* A segment plainly or lifted, then, where that came to nothing, the other way; i1: both did, or
+/* A span plainly or prescaled, then, where that came to nothing, the other way; i1: both did, or
  * nothing of it counts. Its bits do not depend on which was the first. */
-static kir_value scan_either(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+static kir_value scan_either(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                              tly_rows_state *s)
 {
     tly_build *c = r->c;
     const tly_rows_state from = *s;
-    kir_value goes = tly_not(c, i1(c, 0)), up = tly_rows_lifts_at_once(r), left = i1(c, 0);
-    tly_region l = { .state = { &goes, &up, &left } }, some = { .state = { &goes, &up, &left } };
+    kir_value goes = tly_not(c, i1(c, 0)), prescaled = tly_rows_prescales_at_once(r),
+              out = i1(c, 0);
+    tly_region l = { .state = { &goes, &prescaled, &out } },
+               some = { .state = { &goes, &prescaled, &out } };
     tly_rows_carry(r, &l, s);
     tly_rows_carry(r, &some, s);
     emit_for(c, &l, imm(c, 0), imm(c, 2), imm(c, 1));
-    tly_rows_turn turn = { up, differ(c, l.i, imm(c, 0)), 0 };
+    tly_rows_attempt attempt = { prescaled, differ(c, l.i, imm(c, 0)), 0 };
     emit_if(c, &some, goes);
     *s = from;
-    left = scan_once(r, g, in, &turn, s);
-    goes = band(c, turn.bad, tly_not(c, turn.again));
-    up = tly_not(c, turn.up);
-    left = bor(c, left, turn.bad);
+    out = scan_once(r, g, in, &attempt, s);
+    goes = band(c, attempt.bad, tly_not(c, attempt.again));
+    prescaled = tly_not(c, attempt.prescaled);
+    out = bor(c, out, attempt.bad);
     emit_end(c, &some);
     emit_end(c, &l);
-    return left;
+    return out;
 }
 
-void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+void tly_rows_scan(tly_rows *r, const tly_rows_span *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
     if (c->plan->scan == TLY_SCAN_SCALARS) {
@@ -300,12 +302,12 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     }
     const tly_rows_state from = *s;
     tly_rows_source in = tly_rows_prepare(r, g);
-    kir_value left = r->lifts ? scan_either(r, g, &in, s) : scan_once(r, g, &in, NULL, s);
+    kir_value out = r->prescale_rows ? scan_either(r, g, &in, s) : scan_once(r, g, &in, NULL, s);
     if (r->windows) /* lanes were chains of their own */
         s->last[0] = tly_vector_newest(c, s->last[0], 1);
-    if (!left)
+    if (!out)
         return;
     if (r->totals)
-        left = band(c, left, tly_not(c, r->only_total));
-    redo(r, g, left, from, s);
+        out = band(c, out, tly_not(c, r->only_total));
+    redo(r, g, out, from, s);
 }
