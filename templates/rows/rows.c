@@ -8,8 +8,8 @@
  *                a window is as long as a vector; then y = W + (y of the vector before). Or each
  *                vector by itself: then y = (what comes before) + its scan. Either way one
  *                dependent operation a vector.
- *   watch     -> a span in which something could have left the floating-point range is scanned
- *                once more with care, and lanes that did leave it go by the plain loop
+ *   check     -> a span in which something could have left the floating-point range is scanned
+ *                again, step by step, and lanes that did leave it go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
  * The chain carries the true prefixes. Long rows (of interleaved scans, those of integers) are cut
@@ -21,7 +21,7 @@
 
 /* ---- whole calls ---- */
 
-/* The rows and positions that tiles [begin, end) are. */
+/* The rows and positions that a launch scans. */
 typedef struct extent {
     kir_value first_row, end_row, first_position, end_position;
 } extent;
@@ -46,7 +46,7 @@ static extent extent_of(tly_rows *r)
     return e;
 }
 
-/* Only the total of a chunk is wanted; 0 where rows are never cut. */
+/* i1: the launch wants the total of a chunk alone; 0: rows are never cut. */
 static kir_value wants_total(tly_rows *r)
 {
     tly_build *c = r->c;
@@ -55,14 +55,14 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-/* Elements of a row, from which on it is seldom enough that results are read back: once a row,
- * when it dies. They should not have gone past the cache then: bf16, uniform, at once and by the
- * buffer, ns an element, rows of 128 3.0, 1.4; of 1,024 1.4, .9; one row .23, .28; benign rows
- * of 128 .31, .35; of 1,024 .21, .25 (Emerald Rapids). */
+/* From so many elements of a row on, results are read back seldom enough: once a row, when its
+ * products fall below the normal numbers. Results that are read back should be in the cache: bf16,
+ * uniform, at once and by the buffer, ns an element, rows of 128 3.0, 1.4; of 1,024 1.4, .9; one
+ * row .23, .28; benign rows of 128 .31, .35; of 1,024 .21, .25 (Emerald Rapids). */
 enum { SELDOM = 16384 };
 
-/* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
- * place the input must stay until the span is judged and has its total. What stays in cache
+/* Whole steps and lines need no buffer where output starts with a line or stays in cache. In place,
+ * however, the input must stay until the span is validated and has its total. What stays in cache
  * needs none either where the `behind` results that follow are ours: what a last step has too much
  * is written before them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31
  * (Zen 4). */
@@ -98,8 +98,9 @@ typedef struct flow {
     tly_stream out;
 } flow;
 
-/* The blocks of one row (or one group of short rows), positions [from, to); i1 `last`: nothing
- * joins its output; `behind`: so many results of this call do (0: of no interest). */
+/* Scans the blocks of one row, or of a group of short rows, positions [from, to). last (i1): no
+ * results follow in the stream. behind: how many results of this launch follow in memory; 0: not
+ * known. */
 static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_value to, flow *f,
                      kir_value streams, kir_value totals, kir_value last, kir_value behind)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of the rows template: their spans, where a scan stands between them, and lines of
- * output that leave while it goes on.
+ * The rows template: scans a block span by span, and sends lines of output to memory meanwhile.
  */
 #include "rows.h"
 
@@ -71,7 +70,8 @@ static int64_t delay_of(const tly_rows *r)
 }
 
 /* Lines of output that begin elsewhere than vectors leave the buffer while the next ones are
- * computed, where nothing of it may wait for the validate: out of place, past the cache. f32 of
+ * computed. That is done out of place and past the cache, where no line has to stay in the buffer
+ * until its span is validated. f32 of
  * 4096x4096, output misaligned by an element, of a copy: .64 to .80, when a block is done; so
  * .84 to .96; rows of 4095 .65, .75 to .94 (Emerald Rapids). */
 void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_value streams,

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks of the rows template: what a scan starts from, what it hands on, and the carry after a
- * chunk from its total alone. docs/range.md says when a total is one.
+ * The rows template: chunks, so that several threads can share a row. This file has what a chunk
+ * starts from, what it hands on, and how the carry after a chunk follows from the carry before it
+ * and the chunk's total. docs/range.md says when a total is valid.
  */
 #include "rows.h"
 
 /* ---- records ---- */
 
-/* Carries in records: vectors, one after the other, or of one scan a scalar. */
+/* Lanes of a carry in a record: of one scan it is a scalar, of interleaved ones a vector. */
 static unsigned carry_lanes(const tly_rows *r)
 {
     return r->interleave == 1 ? 1 : r->c->lanes;
 }
 
-/* Carries of a chunk: of one scan its accumulator, of interleaved ones all that a state has. */
+/* How many carries a chunk has: one scan has one, interleaved scans all vectors of the state. */
 static unsigned carry_count(const tly_rows *r)
 {
     return r->chunk == 0 ? 0 : r->interleave == 1 ? 1 : r->history;
@@ -37,7 +38,7 @@ static void store_carry(tly_rows *r, kir_value record, unsigned k, kir_value car
     tly_store_state(c, record, (int64_t)k * carry_lanes(r) * c->state_bytes, carry, c->acc_bytes);
 }
 
-/* Where, i1 `first`, the task has a carry, that takes the place of what a row starts from. */
+/* If `first` (i1) holds and the task has a carry, replaces what a row starts from by that. */
 static void start_carry(tly_rows *r, kir_value first, kir_value *carry)
 {
     tly_build *c = r->c;
@@ -66,7 +67,7 @@ static const scale *of(const tly_build *c)
     return c->acc.kind == KIR_F64 ? &f64 : &f32;
 }
 
-/* Zero where nobody asks, which raises no flags. */
+/* Rows of one chunk need no total. Theirs starts from zero, which raises no flags. */
 static kir_value start_total(tly_rows *r)
 {
     tly_build *c = r->c;
@@ -118,8 +119,8 @@ static kir_value has_no_end(tly_rows *r, kir_value v)
     return tly_watch_lanes(c, tly_not(c, finite));
 }
 
-/* The carry after a chunk from that before it and the chunk's total; i1 `none` is brought up to
- * date: it cannot be had so. */
+/* The carry after a chunk, from the carry before it and the chunk's total. *none (i1): the carry
+ * cannot be computed so; it is brought up to date. */
 static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     tly_build *c = r->c;
@@ -136,8 +137,8 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
     return after;
 }
 
-/* The same of interleaved sums; i1s `none` (or 0: never): it cannot be had so. Flags do not say
- * whose they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
+/* The same of interleaved sums. *none: i1s, or 0 for never. Flags do not tell which scan raised
+ * them, but what overflowed stays infinite or NaN, so a total that is neither is valid. */
 static kir_value add_sums(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     *none = r->checks ? has_no_end(r, total) : 0;
@@ -168,8 +169,8 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
     return n;
 }
 
-/* Of interleaved sums. Nobody asks for the carry after a row of one chunk, which short rows
- * would pay for. */
+/* The same of interleaved sums. A row of one chunk needs no carry, which would cost short rows
+ * time. */
 static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 {
     tly_build *c = r->c;
@@ -252,8 +253,8 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outco
     emit_end(c, &wanted);
 }
 
-/* The carry after a chunk by its record of totals; i1 `none` (or 0: never): not all can be had
- * so. */
+/* The carry after a chunk, from its record of totals. *none (i1, or 0 for never): some scan's carry
+ * cannot be computed so. */
 static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir_value *none)
 {
     tly_build *c = r->c;
@@ -268,7 +269,6 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
     return after;
 }
 
-/* 1: there is no total. */
 kir_value tly_rows_combine(tly_rows *r)
 {
     tly_build *c = r->c;

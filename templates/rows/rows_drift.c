@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: products of many elements next to 1.
+ * The rows template: corrects products of many elements that are close to 1.
  *
- * Equal windows have equal rounding errors, and the chain adds these up. The distance of a product
- * from 1 has a rounding error that is smaller than the product's by as much as the distance is
- * below 1. So each lane also keeps the distance of the product of its own elements from 1:
+ * Equal windows have equal rounding errors, which add up from vector to vector. The distance of a
+ * product from 1 has a rounding error that is smaller than the product's by as much as the distance
+ * is below 1. So each lane also keeps the distance of the product of its own elements from 1:
  *
  *     P x - 1 = (P - 1) x + (x - 1)
  *

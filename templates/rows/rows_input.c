@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input of the rows template's spans: vectors are read where the input lies, and what does
- * not fill a last step in scratch; input of any step is staged whole, as accumulators.
+ * The rows template: where a span's input is read. Vectors are read from memory. Elements that do
+ * not fill the last step are copied to scratch first and padded there. Input with a stride that
+ * only the launch knows is staged whole, as accumulators.
  */
 #include "rows.h"
 
@@ -66,7 +67,7 @@ static void fill_step(tly_rows *r)
         kir_store(c->b, r->input, lowest + i, tly_padding(c, filled), c->bytes[TLY_IN], 0);
 }
 
-/* Elements [first, rest) after the first `whole`, one by one. */
+/* Copies elements [whole + first, whole + rest) one by one. */
 static void stage_singles(tly_rows *r, const tly_rows_span *g, kir_value whole, kir_value first,
                           kir_value rest)
 {
@@ -82,8 +83,8 @@ static void stage_singles(tly_rows *r, const tly_rows_span *g, kir_value whole, 
     emit_end(c, &l);
 }
 
-/* The same by masked vectors, upwards in memory; of every second element also those between. f32
- * rows of 127 in L2, ns an element: one by one .37, so .28 (Zen 4). */
+/* The same by masked vectors, upwards in memory. With a stride of 2 the elements between are
+ * copied, too. f32 rows of 127 in L2, ns an element: one by one .37, so .28 (Zen 4). */
 static void stage_masked(tly_rows *r, const tly_rows_span *g, kir_value whole, kir_value first,
                          kir_value rest)
 {
@@ -104,8 +105,8 @@ static void stage_masked(tly_rows *r, const tly_rows_span *g, kir_value whole, k
     }
 }
 
-/* What follows the last whole step goes to scratch, with what its window reaches back to, in the
- * layout it had, and neutral values behind it. */
+/* Copies what follows the last whole step to scratch in the layout of memory, together with the
+ * elements that its windows reach back to. Neutral values follow. */
 static void stage_rest(tly_rows *r, const tly_rows_span *g, kir_value whole)
 {
     tly_build *c = r->c;
@@ -116,8 +117,8 @@ static void stage_rest(tly_rows *r, const tly_rows_span *g, kir_value whole)
     (masks ? stage_masked : stage_singles)(r, g, whole, first, rest);
 }
 
-/* Windows of a last step that is the first, too, would reach back to before the row: what is loaded
- * in its place, in vain, are neutral values, as it must not raise flags. */
+/* If the last step is also the first, its windows would reach back to before the row. Nothing uses
+ * them, but what is loaded in their place must raise no flags, so it is neutral values. */
 int64_t tly_rows_pad_bytes(const tly_rows *r, int64_t *zero)
 {
     int64_t size = tly_rows_element_bytes(r), wide = r->c->t->vector_bytes;

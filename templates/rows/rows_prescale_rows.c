@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: rows of a few steps whose products become subnormal. An instruction that makes
- * or takes a subnormal number takes 100 cycles and more on Intel's cores, and a choice in each step
- * (rows_prescale_steps.c) costs such a row as much again as all else. So a row that underflowed is
- * scanned from 2^110 instead of 1, where what was subnormal is normal, and comes down as it is
- * stored. Where nothing underflows, it is the same bits either way, so a row may be prescaled at
- * once where some before it had to be. docs/range.md has the reasons.
+ * The rows template: prescales rows of a few steps whose products become subnormal. An instruction
+ * that makes or takes a subnormal number takes 100 cycles and more on Intel's cores, and a choice
+ * in each step (rows_prescale_steps.c) would double the time of such a row. So a row that
+ * underflowed is scanned again from 2^110 instead of 1, which makes subnormal products normal. The
+ * scale is taken out when results are stored. If nothing underflows, the bits are the same either
+ * way. So rows that follow one that was prescaled are prescaled at once. docs/range.md has the
+ * reasons.
  */
 #include "rows.h"
 
@@ -24,7 +25,7 @@ static uint64_t power(int exponent)
     return (uint64_t)(BIAS + exponent) << 23;
 }
 
-/* Nothing is shown that is subnormal as an accumulator. */
+/* The output is f16, which is zero where an accumulator would be subnormal. */
 static int shows_half(const tly_rows *r)
 {
     return r->c->p->tensor[TLY_OUT].dtype == TALLY_F16;
@@ -71,7 +72,8 @@ static kir_value plus(tly_rows *r, kir_value size, int exponent)
     return bitcast(c, type_of(c, size), x);
 }
 
-/* Magnitudes less the scale; what is below the normal numbers then is anything below 2^-126. */
+/* Magnitudes less the scale. Those that are below the normal numbers then have wrong bits, but stay
+ * below 2^-126. */
 static kir_value lower(tly_rows *r, kir_value size)
 {
     tly_build *c = r->c;
@@ -79,8 +81,8 @@ static kir_value lower(tly_rows *r, kir_value size)
     return sub(c, umax(c, size, scale), scale);
 }
 
-/* A sum with 2^-126 has ulps of 2^-149: its bits count them, where a result is subnormal, which is
- * where that is more than its own bits less the scale. An f16 shows nothing so small. */
+/* A sum with 2^-126 has ulps of 2^-149, so its bits are those of a subnormal result. The result is
+ * subnormal where they are more than its own bits less the scale. An f16 shows nothing so small. */
 kir_value tly_rows_unscale(tly_rows *r, kir_value prescaled, kir_value *most)
 {
     tly_build *c = r->c;
@@ -98,7 +100,7 @@ kir_value tly_rows_unscale(tly_rows *r, kir_value prescaled, kir_value *most)
     return bitcast(c, c->vec, bits);
 }
 
-/* i1: results are shown as infinite. */
+/* i1: a result is infinite in the output. */
 static kir_value is_infinite(tly_rows *r, kir_value most)
 {
     tly_build *c = r->c;
@@ -107,7 +109,7 @@ static kir_value is_infinite(tly_rows *r, kir_value most)
     return any(c, tly_watch_endless(c, lower(r, most)));
 }
 
-/* i1: unscaled, a product would have fallen, and be there still. */
+/* i1: without the scale, a product would have fallen below the normal numbers and stayed there. */
 static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -115,7 +117,7 @@ static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
     return any(c, ult(c, less, like(r->c, less, power(NORMAL + SCALE))));
 }
 
-/* i1: a attempt that was prescaled came to nothing. */
+/* i1: a prescaled attempt failed. */
 static kir_value settle_prescaled(tly_rows *r, const tly_rows_span *g, kir_value count,
                                   const tly_rows_state *s, kir_value raised,
                                   const tly_rows_attempt *t)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: steps in which a product is small. An instruction that makes or takes a
- * subnormal f32 takes 100 cycles and more on Intel's cores. So from 2^-60 on, which few steps leave
- * below the normal numbers at once, results are made times 2^64 first, which are the same bits; and
- * where they leave that range, in f64, which has no such numbers there, and turning them into f32
- * costs nothing. docs/range.md has the reasons.
+ * The rows template: prescales steps in which a product is small. An instruction that makes or
+ * takes a subnormal f32 takes 100 cycles and more on Intel's cores. So if a product is below 2^-60,
+ * the step is computed times 2^64, which gives the same bits. If results leave that range, the step
+ * is computed in f64, where they are normal numbers, and rounded to f32 by operations that take no
+ * longer for subnormal results. Few steps get from 2^-60 to below the normal numbers at once.
+ * docs/range.md has the reasons.
  */
 #include "rows.h"
 
@@ -50,8 +51,9 @@ static kir_value below(tly_rows *r, kir_value less, int exponent)
     return ult(r->c, less, power(r, exponent));
 }
 
-/* By the first lane alone: all that is decided here is which way is faster. To ask all lanes took
- * 10 % more time of benign rows, one as a scalar 6 (f32 from L2, AVX-512, Emerald Rapids). */
+/* Looks at the first lane alone, since the answer decides speed and no bits. To look at all lanes
+ * took benign rows 10 % more time, at one lane as a scalar 6 % (f32 from L2, AVX-512, Emerald
+ * Rapids). */
 kir_value tly_rows_step_is_small(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -70,8 +72,8 @@ void tly_rows_begin_prescale_steps(tly_rows *r)
         r->small = choose(c, r->few_steps, like(c, r->small, 0), r->small);
 }
 
-/* As f32. What will be subnormal is rounded to a multiple of the least number before, so that
- * nothing is lost then and no flag is raised. */
+/* f64 as f32. Numbers that will be subnormal are rounded to a multiple of the least f32 first, so
+ * that the conversion is exact and raises no flag. */
 static kir_value to_single(tly_rows *r, kir_value z)
 {
     tly_build *c = r->c;
@@ -81,9 +83,9 @@ static kir_value to_single(tly_rows *r, kir_value z)
     return convert(c, KIR_FPTRUNC, c->vec, z);
 }
 
-/* The scans z after a step in which one may be subnormal, `least` of magnitudes less 1: y, their
- * results as f32, y[unroll] what comes after it; i1: some are not the plain loop's. That was below
- * the normal numbers, and must stay finite from there on. */
+/* Makes f32 results y of a step's f64 results z, some of which may be subnormal as f32. least: the
+ * least of their magnitudes less 1. y[unroll]: what the next step continues. Returns i1: some
+ * results are not the plain loop's, as one was below the normal numbers and one is infinite. */
 static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_value *y)
 {
     tly_build *c = r->c;
@@ -105,8 +107,8 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     return band(c, sunk, any(c, tly_watch_endless(c, most)));
 }
 
-/* The step's results in f64, which loses none of them; y and what is returned are those of
- * `sink`. */
+/* Computes the step in f64, which loses no product; y and the returned value are those of `sink`.
+ */
 static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, kir_value *y)
 {
     tly_build wide = as_double(r);
@@ -120,9 +122,9 @@ static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, 
     return sink(r, z, least, y);
 }
 
-/* Times 2^exponent, by the bits: a step waits for the one before, and by way of f64 it waited 50
- * cycles (rows of 3072 of 1 - .05 u in L2: 2.15 of the time of benign ones, so 1.13; AVX-512,
- * Emerald Rapids). What is or becomes no normal number is not seen here. */
+/* Multiplies by 2^exponent by adding to the bits, which is right for normal numbers alone. Each
+ * step waits for the one before: through f64 it waited 50 cycles. Rows of 3072 of 1 - .05 u in L2
+ * took 2.15 of the time of benign ones, and take 1.13 so (AVX-512, Emerald Rapids). */
 static kir_value scaled(tly_rows *r, kir_value v, int exponent)
 {
     tly_build *c = r->c;
@@ -130,9 +132,9 @@ static kir_value scaled(tly_rows *r, kir_value v, int exponent)
     return bitcast(c, c->vec, add(c, bits, like(c, bits, (uint32_t)exponent << 23)));
 }
 
-/* Times 2^SCALE the results are the same bits, while all of them are normal numbers unscaled: what
- * is scaled is watched for that, from what comes before the step on (of which a zero, a subnormal
- * number, an infinity or a NaN, scaled by its bits, lies out of the range). */
+/* Results times 2^SCALE have the same bits as long as all of them are normal numbers without the
+ * scale. That is checked for all of them, and for what comes before the step: a zero, a subnormal
+ * number, an infinity or a NaN is out of that range once its bits are scaled. */
 kir_value tly_rows_join_prescaled(tly_rows *r, const kir_value *parts, tly_rows_state *s,
                                   kir_value *shown)
 {

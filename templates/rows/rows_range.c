@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: what of a step left the floating-point range. docs/range.md has the reasons.
+ * The rows template: finds out whether parts and results of a step, or extremes of a span, left the
+ * floating-point range. docs/range.md has the reasons.
  */
 #include "rows.h"
 
@@ -16,8 +17,8 @@ kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
     return r->pairs ? band(r->c, some, tly_watch_not_zero(r->c, x[1])) : some;
 }
 
-/* i1s of a watch: sums that may be too large; but where there was no end before, only parts that
- * have none count. */
+/* i1s, in lanes of magnitudes: sums that may be too large. If the sum before was infinite or NaN
+ * already, only a part that is so counts. */
 kir_value tly_rows_sums_out_of_range(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
@@ -56,7 +57,7 @@ kir_value tly_rows_part_out_of_range(tly_rows *r, const kir_value *x, kir_value 
     return bor(r->c, outside, fell(r, x, part));
 }
 
-/* Zeros are looked at only where there are some. */
+/* Why a part is zero is looked at only if there are zeros. */
 kir_value tly_rows_parts_out_of_range(tly_rows *r, kir_value here, const tly_rows_part *p)
 {
     tly_build *c = r->c;
@@ -96,7 +97,8 @@ kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
     return kir_shuffle(r->c->b, last, last, index, n);
 }
 
-/* i1s: products below what the loop is sure to have lost, whose scan had not come to 0 before. */
+/* i1s: products that are so small that the plain loop has lost them, in scans that were not 0
+ * before. */
 static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
@@ -104,8 +106,8 @@ static kir_value sunk(tly_rows *r, const tly_rows_result *y)
     return band(c, tiny, tly_watch_not_zero(c, y->first));
 }
 
-/* i1: results may have come to an end of the range, and not because a product is 0 for good. No
- * product moved by more than half of the range in a step that was not `wide` (i1). */
+/* i1: results may have come to an end of the range, and not because a product is 0 for good. Unless
+ * `wide` (i1) holds, no product moved by more than half of the range in the step. */
 static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 {
     tly_build *c = r->c;
@@ -179,7 +181,7 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
     return (tly_rows_seen){ low, one, one, 0 };
 }
 
-/* The extremes but for infinities, NaNs and zeros, which are so in every order. */
+/* Leaves out infinities, NaNs and zeros, which are the same in every order. */
 static void see_finite(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
 {
     tly_build *c = r->c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: a step with lanes that left the floating-point range, done again. Such lanes,
- * and those after them in their own scan, go by the plain loop from the true prefix.
+ * The rows template: does a step again in which lanes left the floating-point range. Such lanes,
+ * and later lanes of the same scan, are computed by the plain loop from the true prefix.
  */
 #include "rows.h"
 
@@ -25,8 +25,8 @@ static kir_value as_mask(tly_rows *r, kir_value truth)
     return convert(r->c, KIR_SEXT, mask_type(r), truth);
 }
 
-/* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing
- * within the step, it does not matter how; `lives`: all ones where it does not. */
+/* i1s: lanes whose product is not as good as the plain loop's. If a scan falls below the normal
+ * numbers within the step, it does not matter how. `lives`: a mask of the scans that do not. */
 static kir_value products_out_of_range(tly_rows *r, const tly_rows_result *y, const kir_value *x,
                                        kir_value lives)
 {
@@ -133,7 +133,7 @@ static kir_value infinities(tly_rows *r, const kir_value *shown)
     return mask;
 }
 
-/* The same of scans of which a part left the range anywhere in the step. */
+/* The same for scans a part of which left the range anywhere in the step. */
 static kir_value parts_out_of_range(tly_rows *r, kir_value here)
 {
     tly_build *c = r->c;
@@ -147,8 +147,9 @@ static kir_value parts_out_of_range(tly_rows *r, kir_value here)
     return mask;
 }
 
-/* A scan that comes to nothing, but shows an infinity before it does, is no better than one that
- * lives. One of which a part left the range may have come to nothing by that alone. */
+/* A scan that falls below the normal numbers, but showed an infinity before, counts as one that
+ * does not fall. So does one a part of which left the range, since it may have fallen because of
+ * that. */
 static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value apart,
                         const kir_value *shown)
 {
@@ -164,7 +165,7 @@ static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value ap
         kir_store(c->b, masks_at(r, imm(c, k)), 0, tly_rows_end_of(r, lives, k), c->acc_bytes, 0);
 }
 
-/* It reads the input again, which nothing has overwritten yet, in place either. */
+/* Reads the input again, which even in place nothing has overwritten yet. */
 void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, tly_rows_state *s,
                    kir_value *shown)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans of the rows template by scalars, where vectors are slow.
+ * The rows template: scans a span by scalars, where vectors are slow.
  */
 #include "rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans of the rows template: the loop over steps of a few vectors.
+ * The rows template: the loop over a span's steps, which loads the next step while it scans one.
  */
 #include "rows.h"
 
@@ -11,7 +11,7 @@ typedef struct chain {
     tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
     tly_rows_distance distance;      /* corrects: with the step to come, ... */
     kir_value reached;               /* ... and its lanes before that */
-    kir_value bad;                   /* prescale_steps: i1: a span does not count */
+    kir_value bad;                   /* i1, prescale_steps: the span must be scanned again */
     kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
     tly_stretch results;             /* where its results are stored */
     tly_rows_state state;
@@ -98,7 +98,7 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
         h->wide = any(c, tly_watch_left(c, apart, tly_rows_range_parts(r)));
 }
 
-/* i1: the step's parts left the range. */
+/* i1: parts of the step left the range. */
 static kir_value parts_out_of_range(tly_rows *r, chain *h)
 {
     kir_value out = i1(r->c, 0);
@@ -115,7 +115,7 @@ static void join(tly_rows *r, chain *h, unsigned k, kir_value *shown, tly_rows_r
     *y = tly_rows_join(r, &h->ahead[k], &at, &h->state, shown + (k << r->pairs));
 }
 
-/* A step, one way or the other. */
+/* Scans a step plainly, or prescaled if its products are small. */
 static void either_step(tly_rows *r, chain *h, kir_value *shown)
 {
     tly_build *c = r->c;
@@ -135,7 +135,7 @@ static void either_step(tly_rows *r, chain *h, kir_value *shown)
     emit_end(c, &way);
 }
 
-/* A step; careful, and something in it left the range: the step done again. */
+/* Scans a step. In safe mode a step in which something left the range is done again. */
 static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
     tly_build *c = r->c;
@@ -217,7 +217,7 @@ static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_
         emit_end(r->c, &way);
 }
 
-/* As wide as the machine's vectors are, whatever the windows'. */
+/* Vectors are as wide as the machine's, whatever the width of windows is. */
 void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value count, kir_value *most)
 {
     tly_build c = *r->c;
@@ -245,7 +245,7 @@ void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value coun
     emit_end(&c, &l);
 }
 
-/* What a span that began with `from` has come to. */
+/* Corrects the results of a span that began with `from`. */
 static void correct(tly_rows *r, kir_value count, const tly_rows_state *from, chain *h)
 {
     const tly_rows_distance d = { h->reached, h->distance.lowest };

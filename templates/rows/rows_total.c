@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: the total of a chunk of floats beside its results, of which it does not
- * depend.
+ * The rows template: the total of a chunk of floats. It is computed beside the results and does not
+ * depend on them.
  *
- *   one scan     each vector's scan, or window, joins the total
- *   interleaved  (sums alone) vectors whose lanes belong to the same scans are added up lane by
- * lane,
- *                each scanned by itself already: no shuffle and no chain from vector to vector. In
- * the
- *                end the last lanes of these few sums have all that there is of each scan.
+ * One scan: the scan, or the window, of each vector joins the total.
+ *
+ * Interleaved sums: vectors are scanned by themselves, and those whose lanes belong to the same
+ * scans are added lane by lane. That takes no shuffle, and no vector waits for another one. In the
+ * end the last lanes of these few sums have the total of each scan.
  */
 #include "rows.h"
 
@@ -24,7 +23,7 @@ unsigned tly_rows_total_count(const tly_rows *r)
     return r->interleave == 1 ? 1 : period(r);
 }
 
-/* total[i]: of vectors like the one i after the next. */
+/* total[i] belongs to vectors like the one i vectors after the next one. */
 static void add_up(tly_rows *r, const tly_rows_part *parts, kir_value *total)
 {
     kir_value now[MAX_TOTALS];
@@ -51,7 +50,7 @@ void tly_rows_add_totals(tly_rows *r, const tly_rows_part *parts, kir_value *tot
     }
 }
 
-/* The last lanes of total[i], in those of the next vector that belong to their scans. */
+/* The last lanes of total[i], each in the lanes of the next vector that belong to its scan. */
 static kir_value spread(tly_rows *r, const kir_value *total, unsigned i)
 {
     unsigned n = r->c->lanes;

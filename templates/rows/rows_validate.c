@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans of the rows template: quickly; and, where something may have left the floating-point
- * range, once more with care. docs/range.md has the reasons.
+ * The rows template: scans a span in fast mode and validates it. If something may have left the
+ * floating-point range, scans it again in safe mode. docs/range.md has the reasons.
  */
 #include "rows.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- totals ---- */
 
-/* The total without results: one that underflowed or overflowed on its way is none. */
+/* Computes the total without results. If it underflowed or overflowed on its way, it is invalid. */
 static void total_alone(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                         tly_rows_state *s)
 {
@@ -23,8 +23,8 @@ static void total_alone(tly_rows *r, const tly_rows_span *g, const tly_rows_sour
     s->total[0] = choose(c, s->total_invalid, constant(c, c->vec, 0), s->total[0]);
 }
 
-/* i1 `wanted`: the total of the span that began with `from`, on its own. All of it is known from
- * the chunk alone, whatever its results are. */
+/* If `wanted` (i1) holds, computes the total of the span that began with `from` on its own. It
+ * depends on the chunk alone, and not on its results. */
 static void retotal(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                     kir_value wanted, const tly_rows_state *from, tly_rows_state *s)
 {
@@ -41,9 +41,9 @@ static void retotal(tly_rows *r, const tly_rows_span *g, const tly_rows_source *
     emit_end(c, &retotal);
 }
 
-/* A span of interleaved sums, with totals where rows are cut, by a loop of its own: short
- * rows pay less for them so (8 steps of 3 scans 1.05 of the time without, by one loop 1.1; Zen
- * 4). */
+/* Scans a span of interleaved sums. Rows that are cut in chunks have totals and a loop of their
+ * own, so that short rows pay less (8 steps of 3 scans: 1.05 of the time without totals, by one
+ * loop 1.1; Zen 4). */
 static void run_sums(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                      kir_value count, tly_rows_state *s, tly_rows_seen *seen)
 {
@@ -61,9 +61,9 @@ static void run_sums(tly_rows *r, const tly_rows_span *g, const tly_rows_source 
     emit_end(c, &cut);
 }
 
-/* A total of f64 that a span leaves near the end of the range is given up there: data that
- * fall so slowly would take it through hundreds of subnormal products, or stick at one for the
- * rest of the chunk. (Those of f32 fall through all of their range in a span or two.) */
+/* Gives up a total of f64 that is near the end of the range after a span: products that fall so
+ * slowly would go through hundreds of subnormal numbers, or stay at one for the rest of the chunk.
+ * A total of f32 falls through its whole range in a span or two. */
 static void give_up(tly_rows *r, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -78,8 +78,8 @@ static void give_up(tly_rows *r, tly_rows_state *s)
 
 /* ---- what flags mean ---- */
 
-/* i1: elements (by windows), or scans of vectors, of a span are too far apart for a way of ours
- * to be the plain loop's. */
+/* i1: elements of a span (by windows; else scans of vectors) are too far apart for results to be
+ * sure to agree with the plain loop's. */
 static kir_value is_apart(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in)
 {
     tly_build *c = r->c;
@@ -97,8 +97,9 @@ static kir_value is_apart(tly_rows *r, const tly_rows_span *g, const tly_rows_so
     return tly_rows_seen_apart(r, &seen);
 }
 
-/* Products that left the range where elements are near enough left it for good, and with them the
- * plain loop's: upwards; or downwards, if nothing came back. */
+/* i1: products of a span that raised flags may differ from the plain loop's. If elements are near
+ * each other, products that left the range stay out of it, and so do the plain loop's, if they
+ * overflowed, or underflowed and none came back. */
 static kir_value flags_out_of_range(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                                     kir_value flags, tly_rows_state *s)
 {
@@ -115,7 +116,7 @@ static kir_value flags_out_of_range(tly_rows *r, const tly_rows_span *g, const t
     return out;
 }
 
-/* i1: a result of a span is shown as infinite, by the accumulators that were kept. */
+/* i1: the output will show a result of the span as infinite; read from the accumulators kept. */
 static kir_value keeps_infinity(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
@@ -128,7 +129,7 @@ static kir_value keeps_infinity(tly_rows *r, const tly_rows_span *g)
     return any(c, tly_watch_endless(c, most));
 }
 
-/* The same by what was stored, which lies in the cache (go_direct in rows.c). */
+/* The same, read from the stored results, which are in the cache (go_direct in rows.c). */
 static kir_value shows_infinity(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
@@ -146,9 +147,9 @@ static kir_value shows_infinity(tly_rows *r, const tly_rows_span *g)
     return any(c, equal(c, most, like(c, most, infinity)));
 }
 
-/* i1: a span that is lost in the end, all of it, shows an infinity. Some of our ways may have
- * come back from below the normal numbers, where the loop stayed: out of range, but in the range of
- * the accumulator. `may`: i1, it may be so. */
+/* i1: all products ended below the normal numbers, but a result is shown as infinite. A product may
+ * have come back from below the normal numbers where the plain loop's did not, and be infinite in
+ * the output though finite as an accumulator. may (i1): that is possible. */
 static kir_value shown_out_of_range(tly_rows *r, const tly_rows_span *g, kir_value may,
                                     const tly_rows_state *from, const tly_rows_state *s)
 {
@@ -163,7 +164,7 @@ static kir_value shown_out_of_range(tly_rows *r, const tly_rows_span *g, kir_val
     return shows;
 }
 
-/* i1: nothing of a fast span counts. */
+/* i1: a span must be scanned again in safe mode. */
 static kir_value validate(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                           kir_value flags, tly_rows_state *s)
 {
@@ -178,7 +179,7 @@ static kir_value validate(tly_rows *r, const tly_rows_span *g, const tly_rows_so
 
 /* ---- a span ---- */
 
-/* What a span has sent before it was judged. */
+/* Sends again the lines that a span sent before it was validated. */
 static void send_again(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
@@ -188,7 +189,7 @@ static void send_again(tly_rows *r, const tly_rows_span *g)
     emit_end(c, &l);
 }
 
-/* Each vector by itself, from `again`; its total and base have nothing to do with it. */
+/* Scans a span again from state `again` in safe mode, each vector by itself, without totals. */
 static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_state again,
                  tly_rows_state *s)
 {
@@ -210,8 +211,8 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
     emit_end(c, &redo);
 }
 
-/* A span in one attempt (where rows may be prescaled; else 0); i1: nothing of it counts. 0: never
- * so. */
+/* Scans a span once in fast mode. attempt: which, if rows may be prescaled; else NULL. Returns i1:
+ * the span must be scanned again; 0: never. */
 static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                            tly_rows_attempt *attempt, tly_rows_state *s)
 {
@@ -267,8 +268,8 @@ static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_s
     return out;
 }
 
-/* A span plainly or prescaled, then, where that came to nothing, the other way; i1: both did, or
- * nothing of it counts. Its bits do not depend on which was the first. */
+/* Scans a span plainly or prescaled and, if that failed, the other way. Returns i1: both failed, or
+ * the span must be scanned again. The bits do not depend on which way was the first. */
 static kir_value scan_either(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
                              tly_rows_state *s)
 {

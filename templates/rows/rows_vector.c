@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template, one vector at a time: how it joins what comes before it.
+ * The rows template: how a vector is joined to the results before it.
  */
 #include "rows.h"
 
@@ -33,7 +33,6 @@ static void advance(tly_rows *r, const tly_rows_part *p, kir_value y, tly_rows_s
     }
 }
 
-/* What each lane continues, from what the first ones do. */
 kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y)
 {
     tly_build *c = r->c;

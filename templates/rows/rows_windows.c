@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of the rows template: for each lane what the last elements come to, as many as a vector
- * has lanes.
+ * The rows template: windows. A lane's window combines the elements that end in the lane, as many
+ * as a vector has lanes.
  */
 #include "rows.h"
 
-/* x[k]: the elements k before each lane. */
+/* x[k]: for each lane the element k positions before it. */
 static kir_value window_of(tly_rows *r, kir_value *x)
 {
     for (unsigned n = 1u << r->loads; n > 1; n /= 2)
@@ -14,8 +14,7 @@ static kir_value window_of(tly_rows *r, kir_value *x)
     return x[0];
 }
 
-/* The window that ends at each lane of the vector at `p`, as far as overlapping loads go; `seen`:
- * its elements. */
+/* The windows of the vector at `p`, as wide as overlapping loads make them; *seen: its elements. */
 static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
 {
     tly_build *c = r->c;
@@ -42,7 +41,7 @@ static kir_value load_first(tly_rows *r, kir_value p, kir_value *seen)
     return window_of(r, x);
 }
 
-/* w: the vector's loaded window; windows: those of the vector before, doubling by doubling. */
+/* Doubles loaded windows w until they are whole; `windows`: see tly_rows_window. */
 static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
 {
     for (unsigned d = r->loads; d < r->doublings; d++) {

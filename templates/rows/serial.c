@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain loop, bit for bit: each row is one chain; several rows run side by side to hide the
- * latency of one. Rows of a few elements are unrolled whole, which beats every vector scheme, where
- * states are combined by one operation.
+ * Scans along rows by the plain loop, bit for bit. Several rows run side by side, since one would
+ * wait for its own latency. Rows of a few elements are unrolled whole, which is faster than any
+ * vector scheme, if one operation combines two states.
  */
 #include "../template.h"
 
@@ -14,7 +14,7 @@ typedef struct chains {
     kir_value y[MAX_ROWS];
 } chains;
 
-/* A position of every chain. */
+/* Scans one position of every chain. */
 static void step_chains(tly_build *c, chains *s, kir_value position)
 {
     kir_value out = mul(c, position, tly_step(c, TLY_OUT));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dense rows of a few elements: the tensor is one stream of vectors, whatever the length of its
- * rows, so that no lane is idle and lines of output are whole. Batches are whole rows and whole
- * lines; each is validated as one, then, where that does not do, row by row.
+ * The short template: dense rows of a few elements. The tensor is one stream of vectors, whatever
+ * the length of its rows, so that no lane is idle and lines of output are whole. A batch is whole
+ * rows and whole lines. It is validated as one and, if something left the range, row by row.
  */
 #include "short.h"
 
@@ -22,8 +22,8 @@ static int takes_few(const tly_short *s)
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
-/* One row at `at`, or fixed, a vector of whole rows, `left` elements in all: where they are certain
- * to have stayed in range (i1). */
+/* Scans one row at `at`, or with `fixed` a vector of whole rows, `left` elements in all. Stores the
+ * results only if they are sure to have stayed in range; returns that (i1). */
 static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
 {
     tly_build *c = s->c;
@@ -61,7 +61,8 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     return good;
 }
 
-/* Returns where the others begin: the first one that may have left the range, or all. */
+/* Returns the first row that is left to do: of many rows the first of all, else the first one that
+ * may have left the range. */
 static kir_value scan_few(tly_short *s, kir_value begin, kir_value end)
 {
     enum { FEW = 4 }; /* one was measured; a batch's first costs weigh less from there on */
@@ -79,7 +80,7 @@ static kir_value scan_few(tly_short *s, kir_value begin, kir_value end)
     return done;
 }
 
-/* Rows that are whole steps together, and so whole lines of output. */
+/* How many rows are whole steps together, and so whole lines of output. */
 static int64_t even_rows(const tly_short *s)
 {
     return s->by_rows ? s->step / s->literal : s->step;
@@ -210,9 +211,9 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).at[TLY_OUT], streams);
-    kir_value low = i1(c, 0);
+    kir_value at_once = i1(c, 0);
     tly_carry_stream(&l, &out);
-    emit_carry(&l, (unsigned)s.prescale, &low);
+    emit_carry(&l, (unsigned)s.prescale, &at_once);
     emit_for(c, &l, begin, end, together);
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
@@ -222,7 +223,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),
     };
-    kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &low);
+    kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &at_once);
     tly_stream_advance(c, &out, count, band(c, direct, good));
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
     emit_end(c, &l);

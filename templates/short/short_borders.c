@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: where they begin. Which lanes are how far from their row's start repeats with the
- * rows. So there is a table for each window: entry i says whether position i of the stream is at
- * least so far, and a vector of entries is read where it is needed. Where masks have registers of
- * their own, one table of positions serves all windows.
+ * The short template: where rows begin in a vector. A window of 2^k elements has a border: lanes
+ * that are less than that from their row's start must not take the window before. The distances
+ * repeat with the rows, so each border has a table of masks, of which vectors are read. If masks
+ * have registers of their own, one table of positions serves all borders.
  */
 #include "short.h"
 
@@ -12,7 +12,7 @@ static unsigned border_count(const tly_short *s)
     return (s->doublings > 0 ? s->doublings : 1) + (unsigned)s->chains;
 }
 
-/* Elements from a row's start on for which border k is open. */
+/* Border k is open for lanes that are so many elements from their row's start, or more. */
 static unsigned reach(const tly_short *s, unsigned k)
 {
     return s->chains && k + 1 == border_count(s) ? s->c->lanes : 1u << k;
@@ -23,8 +23,8 @@ unsigned tly_short_last_border(const tly_short *s)
     return border_count(s) - 1;
 }
 
-/* With 16 registers, what takes the place of masked lanes has a table of its own: a choice bit by
- * bit is one operation only where registers are many. */
+/* With 16 registers, a table of its own has what masked lanes become. A bitwise choice is one
+ * operation only on machines with more registers. */
 static int has_fillers(const tly_short *s)
 {
     return s->by_bits && s->c->t->registers < 32;
@@ -50,7 +50,7 @@ static int is_even(const tly_short *s)
     return s->literal > 0 && entries(s) % s->literal == 0 && entries(s) % s->c->lanes == 0;
 }
 
-/* Rows of whole vectors, of which a step has a number, need none. */
+/* Rows of whole vectors need no table if a step is whole rows. */
 static int has_table(const tly_short *s)
 {
     return !s->fixed && !(s->by_rows && s->literal % s->c->lanes == 0);
@@ -77,7 +77,7 @@ static int64_t table_at(const tly_short *s, unsigned k)
     return k * entries(s) * s->c->acc_bytes;
 }
 
-/* Positions up to twice the length as positions in their row. */
+/* Positions below twice the length, as positions in their row. */
 static kir_value wrap(tly_short *s, kir_value position, kir_value length)
 {
     tly_build *c = s->c;
@@ -159,7 +159,8 @@ tly_short_vector tly_short_vector_of(const tly_short *s, unsigned k, kir_value t
     return p;
 }
 
-/* Where all entries of a vector are open, it need not be read across a line. */
+/* Lanes far from their row's start all have the same entries, which are read where they cross no
+ * line. */
 static kir_value near_border(tly_short *s, kir_value t)
 {
     tly_build *c = s->c;

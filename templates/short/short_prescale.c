@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: products that become subnormal. An instruction that makes or takes a subnormal number
- * takes 100 cycles and more on Intel's cores. So a piece in which a product underflowed is scanned
- * from 2^80 instead of 1: what is subnormal is then normal, and becomes a subnormal number in the
- * end, by an addition and by integers. Where nothing underflows, it is the same bits either way.
- * docs/range.md has the reasons.
+ * The short template: prescales products that become subnormal. An instruction that makes or takes
+ * a subnormal number takes 100 cycles and more on Intel's cores. So a piece in which a product
+ * underflowed is scanned again from 2^80 instead of 1, which makes subnormal products normal. An
+ * addition and integer operations take the scale out in the end. If nothing underflows, the bits
+ * are the same either way. docs/range.md has the reasons.
  */
 #include "short.h"
 
@@ -49,7 +49,7 @@ kir_value tly_short_scaled_one(tly_short *s)
     return bits(s, power(SCALE));
 }
 
-/* What would round to zero is zero from here on. */
+/* A result that would round to zero without the scale is zero for the next vector. */
 kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled)
 {
     tly_build *c = s->c;
@@ -57,8 +57,9 @@ kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled)
     return choose(c, lost, band(c, scaled, bits(s, sign)), scaled);
 }
 
-/* Magnitudes without the scale. A sum with 2^-126 has ulps of 2^-149: its bits count them. That is
- * the larger one of both ways just where a product is subnormal. */
+/* Magnitudes without the scale. A sum with 2^-126 has ulps of 2^-149, so its bits are those of a
+ * subnormal product. They are more than the product's own bits less the scale just if it is
+ * subnormal. */
 static kir_value unscaled(tly_short *s, kir_value size)
 {
     tly_build *c = s->c;

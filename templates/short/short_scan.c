@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: the loop over a stream of rows. Windows of 1, 2, 4, ... elements that end in each
- * lane, each made of two of the one before, reach across vectors but never across the start of a
- * row (short_borders.c): there they take the neutral value. When a window is as long as a vector,
+ * The short template: the loop over a stream of rows. Windows of 1, 2, 4, ... elements that end in
+ * each lane, each made of two of the one before, reach across vectors but never across the start of
+ * a row (short_borders.c): there they take the neutral value. When a window is as long as a vector,
  * the result one vector before joins it. What is combined with what depends on where an element
  * stands in its row, not on where the row lies in the stream.
  */
@@ -44,7 +44,7 @@ static kir_value windows(tly_short *s, kir_value x, kir_value *before, const tly
     return x;
 }
 
-/* What a row's results start from. */
+/* What the results of a row start from. */
 static kir_value one(tly_short *s, const tly_short_vector *p, kir_value plain)
 {
     return p->scaled ? tly_short_scaled_one(s) : plain;
@@ -59,7 +59,7 @@ static kir_value results(tly_short *s, kir_value w, kir_value before, const tly_
         s, tly_short_within(s, before, tly_short_last_border(s), p, one(s, p, s->neutral)), w);
 }
 
-/* Those as they are shown. */
+/* Results y as they are shown; `before`: those of the vector before. */
 static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_short_vector *p)
 {
     tly_build *c = s->c;
@@ -197,8 +197,7 @@ static void prefetch(tly_short *s, kir_value from)
         kir_prefetch(c->b, from, c->p->tensor[TLY_IN].step * (ahead + line));
 }
 
-/* A vector of states of the place `at`; returns its results as they are shown, if they are to
- * be. */
+/* Scans the vector that lies `at`; returns its results as they are shown, if `shows`. */
 static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vector at,
                              tly_short_what what, int shows)
 {
@@ -220,8 +219,9 @@ static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vec
     return out;
 }
 
-/* The rows one after another. The lanes behind a row's end are neutral in every window, so that the
- * elements that are combined, and the flags that they raise, are those of the stream. */
+/* Scans rows one after another, each from a vector of its own. Lanes behind a row's end are neutral
+ * in every window, so the same elements are combined, and raise the same flags, as in the stream.
+ */
 static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
@@ -259,7 +259,7 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
     return h.seen;
 }
 
-/* The rows as one stream of vectors. */
+/* Scans the rows as one stream of vectors. */
 static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: a batch of rows, and what to do where it left the floating-point range
- * (docs/range.md has the reasons).
+ * The short template: scans a batch of rows, and does again what left the floating-point range.
+ * docs/range.md has the reasons.
  */
 #include "short.h"
 
-/* A loop over a piece and the flags of it. */
+/* Scans a piece; returns the flags that this raised. */
 static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what what,
                           tly_short_seen *seen)
 {
@@ -22,14 +22,14 @@ static kir_value is_infinite(tly_short *s, kir_value seen)
     return any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE)));
 }
 
-/* i1: a result is infinite, as the output shows it. */
+/* i1: a result is infinite in the output. */
 static kir_value shows_infinite(tly_short *s, kir_value seen)
 {
     return any(s->c, tly_watch_endless(s->c, seen));
 }
 
-/* i1: where the output is narrower, a result may be infinite there and finite as an accumulator,
- * which no flag tells. */
+/* i1: a result is infinite in an output that has less range than the accumulator, which no flag
+ * tells. */
 static kir_value shows_infinity(tly_short *s, const tly_short_piece *look, kir_value fell)
 {
     tly_build *c = s->c;
@@ -43,9 +43,9 @@ static kir_value shows_infinity(tly_short *s, const tly_short_piece *look, kir_v
     return infinite;
 }
 
-/* i1: products whose arithmetic met `flags` may be something else than the plain loop's: a window
- * left the range; or a result fell below all normal numbers, as the loop's does, but is not finite,
- * as the loop's may be. */
+/* i1: products whose arithmetic raised `flags` may differ from the plain loop's. Either a window
+ * left the range; or a result fell below all normal numbers, as the loop's does, and one is
+ * infinite, while the loop's may be finite. */
 static kir_value products_out_of_range(tly_short *s, const tly_short_piece *p, kir_value flags)
 {
     tly_build *c = s->c;
@@ -66,8 +66,9 @@ static kir_value products_out_of_range(tly_short *s, const tly_short_piece *p, k
     return out;
 }
 
-/* Where flags are not to be had of the main loop, as narrowing raises them, too: those of the same
- * without its stores. `raised`: all that were raised; where none was, results may be anything. */
+/* If narrowing raises flags too, those of the main loop do not count. Returns those of the same
+ * loop without stores. raised: the flags of the main loop; if there were none, it is not done
+ * again. */
 static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart,
                              kir_value raised)
 {
@@ -86,8 +87,9 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     return flags;
 }
 
-/* i1: a scan of a piece as it is left the range. With `prescale` (else NULL), i1s: it `fell`, and
- * is not validated; `often`: so did the last row. */
+/* Scans a piece without a scale; returns i1: it left the range. With `prescale` (else NULL) two
+ * i1s: it `fell`, a product underflowed, and then the first i1 does not count; `often`: the last
+ * row did, too. */
 static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
                             kir_value *often)
 {
@@ -116,29 +118,31 @@ static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *
     return bor(c, out, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
 }
 
-/* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
- * than of each of its rows: so a row's bits do not depend on those beside it. `low`: i1, products
- * are scaled at once; then, it was worth it. Where some row in thirty falls, it is not. */
-static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *low)
+/* Scans a piece; returns i1: some of its rows may have left the range. The check of a batch is no
+ * less strict than that of each of its rows, so the bits of a row do not depend on the others.
+ * *at_once (i1): products are scaled from the start; afterwards, whether that was worth it, which
+ * it is not if one row in thirty falls. */
+static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *at_once)
 {
     tly_build *c = s->c;
     tly_short_fill_pad(s, p);
     if (!s->prescale)
         return scan_plain(s, p, NULL, NULL);
-    kir_value bad = i1(c, 0), fell = *low, often = *low;
-    tly_region plain = { .state = { &bad, &fell, &often } }, scaled = { .state = { &bad, low } };
-    emit_if(c, &plain, tly_not(c, *low));
+    kir_value bad = i1(c, 0), fell = *at_once, often = *at_once;
+    tly_region plain = { .state = { &bad, &fell, &often } },
+               scaled = { .state = { &bad, at_once } };
+    emit_if(c, &plain, tly_not(c, *at_once));
     bad = scan_plain(s, p, &fell, &often);
     emit_end(c, &plain);
-    *low = i1(c, 0);
+    *at_once = i1(c, 0);
     emit_if(c, &scaled, fell);
-    bad = scan_scaled(s, p, low);
-    *low = band(c, *low, often);
+    bad = scan_scaled(s, p, at_once);
+    *at_once = band(c, *at_once, often);
     emit_end(c, &scaled);
     return bad;
 }
 
-/* A row by the plain loop. */
+/* Scans a row by the plain loop. */
 static void redo_row(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
@@ -156,20 +160,21 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
 }
 
 kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,
-                          kir_value position, kir_value *low)
+                          kir_value position, kir_value *at_once)
 {
     tly_build *c = s->c;
     kir_value out = i1(c, 0), zero = imm(c, 0), one = imm(c, 1);
-    tly_region turn = { .state = { &out, s->prescale ? low : NULL } }, l = turn, redo = { 0 };
+    tly_region attempt = { .state = { &out, s->prescale ? at_once : NULL } }, l = attempt,
+               redo = { 0 };
     if (tly_range_count(c) == 0) {
         tly_short_fill_pad(s, batch);
         tly_short_scan(s, batch, TLY_SHORT_NOTHING);
         return i1(c, 1);
     }
-    /* the batch as one piece; then, where that left the range, its rows in order, since what a
-     * row's last vector has too much the next one overwrites */
-    emit_for(c, &turn, zero, imm(c, 2), one);
-    kir_value again = differ(c, turn.i, zero);
+    /* The batch is one piece. If that left the range, each row is, in order, since the next row
+     * overwrites what the last vector of a row stores too much. */
+    emit_for(c, &attempt, zero, imm(c, 2), one);
+    kir_value again = differ(c, attempt.i, zero);
     kir_value pieces = choose(c, again, choose(c, out, rows, zero), one);
     emit_for(c, &l, zero, pieces, one);
     kir_value element = mul(c, l.i, s->length);
@@ -181,14 +186,14 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     };
     if (batch->lines)
         p.lines = band(c, batch->lines, tly_not(c, again));
-    kir_value bad = scan_piece(s, &p, low);
+    kir_value bad = scan_piece(s, &p, at_once);
     emit_if(c, &redo, band(c, again, bad));
     redo_row(s, &p);
     emit_end(c, &redo);
     out = choose(c, again, out, bad);
     if (s->prescale)
-        *low = band(c, *low, tly_not(c, bor(c, again, bad)));
+        *at_once = band(c, *at_once, tly_not(c, bor(c, again, bad)));
     emit_end(c, &l);
-    emit_end(c, &turn);
+    emit_end(c, &attempt);
     return tly_not(c, out);
 }
