@@ -222,7 +222,8 @@ static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vec
 /* Scans rows one after another, each from a vector of its own. Lanes behind a row's end are neutral
  * in every window, so the same elements are combined, and raise the same flags, as in the stream.
  */
-static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what what)
+static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what what,
+                      tly_short_seen *seen)
 {
     tly_build *c = s->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
@@ -255,12 +256,13 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
     for (int64_t line = 0; line < (int64_t)s->literal * c->bytes[TLY_IN]; line += 64)
         kir_prefetch(c->b, from, c->plan->prefetch + line);
     emit_end(c, &l);
-    h.seen.last = as_values(s, h.before[s->doublings]);
-    return h.seen;
+    *seen = h.seen;
+    seen->last = as_values(s, h.before[s->doublings]);
 }
 
 /* Scans the rows as one stream of vectors. */
-static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what what)
+static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what what,
+                        tly_short_seen *seen)
 {
     tly_build *c = s->c;
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
@@ -287,26 +289,26 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
         store(s, p, l.i, out);
     prefetch(s, from);
     emit_end(c, &l);
-    h.seen.last = as_values(s, h.before[s->doublings]);
-    return h.seen;
+    *seen = h.seen;
+    seen->last = as_values(s, h.before[s->doublings]);
 }
 
 tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
-    if (!s->row_by_row)
-        return scan_stream(s, p, what);
-    if (!p->lines)
-        return scan_rows(s, p, what);
     tly_short_piece plain = *p;
-    plain.lines = 0;
     tly_short_seen seen = { 0 };
+    plain.lines = 0;
+    if (!s->row_by_row || !p->lines) {
+        (s->row_by_row ? scan_rows : scan_stream)(s, p, what, &seen);
+        return seen;
+    }
     tly_region way = { .state = { &seen.last, what != TLY_SHORT_NOTHING ? &seen.most : NULL,
                                   what == TLY_SHORT_SCALED ? &seen.least : NULL } };
     emit_if(c, &way, p->lines);
-    seen = scan_stream(s, p, what);
+    scan_stream(s, p, what, &seen);
     emit_else(c, &way);
-    seen = scan_rows(s, &plain, what);
+    scan_rows(s, &plain, what, &seen);
     emit_end(c, &way);
     return seen;
 }
