@@ -341,7 +341,6 @@ typedef struct tly_stream {
     kir_value head;    /* leading elements of it that are not ours */
     kir_value sent;    /* lines of it that have been sent to their place; 0: none */
 } tly_stream;
-enum { TLY_STREAM_VALUES = 3 };        /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
 /* Adds what changes of it to a region's state. */
 static inline void tly_carry_stream(tly_region *r, tly_stream *s)
