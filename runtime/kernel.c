@@ -182,7 +182,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
      * memory, each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and
      * with the lines fetched ahead: 32.2, 20.1; a copy 15.9 (Emerald Rapids). */
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
-                     : tly_cpu_is_intel()          ? TLY_LAUNCH_CLAIM
+                     : tly_cpu_is_intel()          ? TLY_LAUNCH_PREFETCHW
                                                    : 0;
     k->row_bytes = p->form == TLY_ROWS && p->rows.dense ? g->length * out_bytes : 0;
     atomic_init(&k->plain, (uint8_t)(full != NULL && tly_level_runs(request->level)));

@@ -42,10 +42,10 @@ kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
 /* i1: the launch uses non-temporal stores and prefetches far ahead. */
 kir_value tly_streams(tly_build *c);
 /* i1: lines of output that are stored through the cache are fetched ahead. */
-kir_value tly_claims(tly_build *c);
+kir_value tly_prefetches_writes(tly_build *c);
 /* So many bytes ahead of the stores. f32 and f16 of few columns in L2, of a copy: 0 .47, .43;
  * 256 .79, .60; 512 .80, .66; 2048 .78, .59; 4096 .67, .43 (Emerald Rapids). */
-enum { TLY_CLAIM_AHEAD = 512 };
+enum { TLY_PREFETCHW_AHEAD = 512 };
 
 /* Makes non-temporal stores visible. `streams`, an i1: there may have been some. */
 void tly_fence(tly_build *c, kir_value streams);
@@ -190,8 +190,8 @@ int tly_narrow_raises(const tly_build *c);
 /* Integers of the input, as they are or widened already, as accumulators: integers or floats. */
 kir_value tly_widen_integer(tly_build *c, kir_value x);
 /* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
-kir_value tly_widen_word(tly_build *c, kir_value bits);
-kir_value tly_narrow_word(tly_build *c, kir_value acc);
+kir_value tly_widen_u32(tly_build *c, kir_value bits);
+kir_value tly_narrow_u32(tly_build *c, kir_value acc);
 /* 1: that takes less where x is known to be no NaN (bf16 of f32), and this is it. */
 int tly_narrows_numbers(const tly_build *c);
 kir_value tly_narrow_number(tly_build *c, kir_value x);
@@ -202,18 +202,18 @@ kir_value tly_narrow_number(tly_build *c, kir_value x);
  * lower bits, the others 0. */
 kir_value tly_to_key(tly_build *c, kir_value storage);
 kir_value tly_from_key(tly_build *c, kir_value key);
-kir_value tly_word_to_key(tly_build *c, kir_value word);
-kir_value tly_key_to_word(tly_build *c, kir_value key);
+kir_value tly_u32_to_key(tly_build *c, kir_value word);
+kir_value tly_key_to_u32(tly_build *c, kir_value key);
 uint64_t tly_key_bits(const tly_build *c, uint64_t element); /* of a constant */
 /* Integers, of which those below 0 have the bits `below` their sign inverted: from magnitudes with
  * a sign to an order, and back. 0 stands for all of a word's, and is a shift, no constant in a
  * register. */
-kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below);
+kir_value tly_order_bits(tly_build *c, kir_value bits, uint64_t below);
 /* The bits of a float of a reduction's input, its sign those of the word above it, as a key:
  * NaNs are equal, and where an index is wanted, zeros too. `below`: as above. */
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below);
 /* Whether a reduction's elements stay floats until several, or one, become a key. */
-int tly_keys_wait(const tly_build *c);
+int tly_keys_are_deferred(const tly_build *c);
 typedef struct tly_extreme {
     kir_value number; /* the largest or smallest; anything where one of them is NaN */
     kir_value all;    /* i1s: none of them is */
@@ -244,7 +244,7 @@ void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_va
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after
  * `carry` (a scalar accumulator; 0: none but the neutral value). */
-kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry);
+kir_value tly_range_is_safe(tly_build *c, const kir_value *scalars, kir_value carry);
 /* i1: whatever its extremes, a tile that is good with no carry is good after this one. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry);
 /* Two of them together make one of those. */
@@ -253,34 +253,34 @@ kir_value tly_range_good_half(tly_build *c, kir_value x);
 /* ---- the check of magnitudes (range_check.c): docs/range.md ---- */
 
 /* Products fall out of the range on both sides, sums (tly_range_count 1) on one. */
-static inline int tly_watches_products(const tly_build *c)
+static inline int tly_checks_products(const tly_build *c)
 {
     return tly_range_count(c) > 1;
 }
 
-kir_value tly_watch_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */
+kir_value tly_check_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */
 /* The same less 1, so that a zero becomes the largest. */
-kir_value tly_watch_less(tly_build *c, kir_value v);
+kir_value tly_check_less(tly_build *c, kir_value v);
 /* How far v lies from the lower end of one of `parts` parts of the range of products, which is
  * [2^(-120 / parts), 2^(120 / parts)] (f64: 1000); the largest of that and `seen`, unless 0. */
-kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts);
-kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts); /* i1s: outside of it */
+kir_value tly_check_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts);
+kir_value tly_check_out_of_range(tly_build *c, kir_value seen, unsigned parts); /* i1s: outside of it */
 /* i1s, in lanes of v: outside of it, but no zero. */
-kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts);
-kir_value tly_watch_not_zero(tly_build *c, kir_value v);
+kir_value tly_check_outside(tly_build *c, kir_value v, unsigned parts);
+kir_value tly_check_not_zero(tly_build *c, kir_value v);
 /* Magnitudes moved up, still in order, but that infinities and NaNs wrap to the lowest. */
-kir_value tly_watch_finite(tly_build *c, kir_value bits);
+kir_value tly_check_finite(tly_build *c, kir_value bits);
 /* i1s: extremes beyond it: the lower of magnitudes less 1, so that zeros do not count; the higher,
  * `finite`, of magnitudes so moved, so that infinities do not either. */
-kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite);
+kir_value tly_check_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite);
 /* i1s: a magnitude so moved is TLY_LARGE or more. */
-kir_value tly_watch_large(tly_build *c, kir_value high);
-kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
+kir_value tly_check_large(tly_build *c, kir_value high);
+kir_value tly_check_not_tiny(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
 /* 1: the output has less range than the accumulator, be it by rounding alone. */
-int tly_watches_output(const tly_build *c);
-kir_value tly_watch_endless(tly_build *c, kir_value bits); /* i1s: infinite as an output */
-uint32_t tly_watch_stored_infinity(const tly_build *c);    /* bits of a narrow infinity */
-enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
+int tly_checks_output(const tly_build *c);
+kir_value tly_check_infinite(tly_build *c, kir_value bits); /* i1s: infinite as an output */
+uint32_t tly_check_stored_infinity(const tly_build *c);    /* bits of a narrow infinity */
+enum { TLY_CHECK_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */
     TLY_NORMAL, /* 2^-126 */
@@ -290,9 +290,9 @@ typedef enum tly_limit {
     TLY_INFINITE,
     TLY_LIMIT_COUNT
 } tly_limit;
-kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit); /* i1s */
+kir_value tly_check_below(tly_build *c, kir_value bits, tly_limit limit); /* i1s */
 /* i1s of magnitudes' lanes as i1s of the accumulators'. */
-kir_value tly_watch_lanes(tly_build *c, kir_value truth);
+kir_value tly_check_lanes(tly_build *c, kir_value truth);
 
 /* ---- one vector by itself (vector.c) ---- */
 

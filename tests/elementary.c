@@ -93,9 +93,9 @@ static kir_value wholes(const tly_build *c, kir_value x)
         m = kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, m, by), kir_int(b, INT64_MAX));
         m = kir_bin(b, KIR_OR, m, kir_int(b, 1));
         kir_value q = kir_bin(b, KIR_UDIV, n, m);
-        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(c, 0, n, m), q);
+        kir_value differs = kir_cmp(b, KIR_NE, tly_udiv_by_digits(c, 0, n, m), q);
         kir_value high = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
-        q = tly_whole_by_digits(c, high, n, m);
+        q = tly_udiv_by_digits(c, high, n, m);
         kir_value left = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
         differs = kir_bin(b, KIR_OR, differs, kir_cmp(b, KIR_ULE, m, left));
         kir_type lane = KIR_TYPE(kir_type_of(b, bits).kind, 1);

@@ -153,7 +153,7 @@ static tally_status run(tly_engine *face, const void *in, void *out, int32_t thr
     const size_t in_bytes = tally_dtype_bytes((tally_dtype)e->d.dtype);
     const size_t out_bytes = tally_dtype_bytes(tly_reference_output(&e->d));
     tly_args args;
-    static const int64_t flags[3] = { 0, TLY_LAUNCH_STREAM, TLY_LAUNCH_CLAIM };
+    static const int64_t flags[3] = { 0, TLY_LAUNCH_STREAM, TLY_LAUNCH_PREFETCHW };
     tly_layout l;
 
     if (k->empty)

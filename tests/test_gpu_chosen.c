@@ -37,12 +37,12 @@ Test(gpu_chosen, chooses_the_template)
         { "cumsum:f32:4194304x3:axis=0", 3, TLY_GPU_WORKGROUPS, 1 },
         { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 },  /* more scans than lanes */
         { "cumsum:f32:1x1x3x4:axis=3", 0, TLY_GPU_COLUMNS, 0 }, /* fewer than a workgroup */
-        { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_TRANSPOSED, 0 },
         { "cumsum:f32:1000x4:axis=1", 1, TLY_GPU_COLUMNS, 0 },
-        { "cumsum:f32:65536x32:axis=1", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:65536x32:axis=1", 0, TLY_GPU_TRANSPOSED, 0 },
         { "cumsum:f32:65536x33:axis=1", 0, TLY_GPU_STAGED, 0 },
         { "cumsum:f32:65536x33:axis=1", 1, TLY_GPU_COLUMNS, 0 },
-        { "cumsum:f32:65536x33:axis=1,order=serial", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:65536x33:axis=1,order=serial", 0, TLY_GPU_TRANSPOSED, 0 },
         { "cumsum:f32:65536x36:axis=1", 0, TLY_GPU_SUBGROUPS, 0 }, /* vectors fit */
         { "cumsum:f32:65536x260:axis=1", 0, TLY_GPU_STAGED, 0 },   /* by 5 segments */
         { "cumsum:f32:65536x300:axis=1,in=600x2", 0, TLY_GPU_STAGED, 0 },
@@ -50,10 +50,10 @@ Test(gpu_chosen, chooses_the_template)
         { "cumsum:f32:65536x1601:axis=1", 0, TLY_GPU_WORKGROUPS, 0 }, /* full tiles by elements */
         { "cumsum:f16:65536x4095:axis=1", 0, TLY_GPU_STAGED, 0 },
         { "cumsum:f16:65536x6401:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
-        { "cumsum:f32:65536x4096:axis=1,order=serial", 0, TLY_GPU_TURNED, 0 },
-        { "cumsum:f32:8192x8192:axis=1,in=1x8192", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:65536x4096:axis=1,order=serial", 0, TLY_GPU_TRANSPOSED, 0 },
+        { "cumsum:f32:8192x8192:axis=1,in=1x8192", 0, TLY_GPU_TRANSPOSED, 0 },
         { "cumsum:f32:64x1048576:axis=1,in=1x64", 0, TLY_GPU_COLUMNS, 1 }, /* few lanes */
-        { "cumsum:f32:64x1000:axis=1,in=1x64", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:64x1000:axis=1,in=1x64", 0, TLY_GPU_TRANSPOSED, 0 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tly_gpu_plan plan;
@@ -197,7 +197,7 @@ Test(gpu_chosen, lanes_have_work_at_every_length)
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", table[i].dtype, (int)length);
             cr_assert_eq(plan_for(word, &caps, "", &plan, NULL), TALLY_OK, "%s", word);
             /* A lane a row, and no lane without: what turned_tiles_fit holds to. */
-            if (plan.template_id == TLY_GPU_TURNED && length <= 32)
+            if (plan.template_id == TLY_GPU_TRANSPOSED && length <= 32)
                 continue;
             cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
                           plan.segments, plan.vector);
@@ -245,11 +245,11 @@ Test(gpu_chosen, turned_tiles_fit)
             tly_gpu_plan plan;
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", dtypes[i], length);
             cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
-            cr_expect_eq(plan.template_id == TLY_GPU_TURNED, length <= 32, "%s", word);
+            cr_expect_eq(plan.template_id == TLY_GPU_TRANSPOSED, length <= 32, "%s", word);
             cr_expect(length > 32 || plan.segments == length, "%s", word);
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1,in=1x65536", dtypes[i], length);
             cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
-            cr_expect_eq(plan.template_id, TLY_GPU_TURNED, "%s", word);
+            cr_expect_eq(plan.template_id, TLY_GPU_TRANSPOSED, "%s", word);
             cr_expect_eq(plan.segments, length <= 32 ? length : 16, "%s", word);
         }
 }

@@ -546,7 +546,7 @@ Test(lower, memory, .init = prepare, .fini = give_up)
     kir_store(s.b, s.out, claim(&s, "stream of i64", KIR_I8),
               kir_load(s.b, KIR_TYPE(KIR_I64, 1), s.in, 8, 8), 8, KIR_STREAM);
     kir_prefetch(s.b, s.in, INT64_MAX);
-    kir_claim(s.b, s.in, INT64_MAX);
+    kir_prefetchw(s.b, s.in, INT64_MAX);
     kir_prefetch(s.b, kir_ptradd(s.b, s.in, kir_int(s.b, INT64_MIN)), -1);
     kir_fence(s.b);
     kir_value far = kir_ptradd(s.b, s.in, kir_int(s.b, INT64_MAX));

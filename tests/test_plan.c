@@ -46,17 +46,17 @@ Test(plan, chooses_the_template)
         { "cumprod:f32:1x1x3x4:axis=3", TLY_TEMPLATE_SHORT },
         { "cumprod:i64:1000x4:axis=1", TLY_TEMPLATE_SERIAL },
         { "cumprod:f32:4096:axis=0,order=serial", TLY_TEMPLATE_SERIAL },
-        { "cumsum:i32:64x100:axis=0", TLY_TEMPLATE_NARROW },
-        { "cumsum:i32:64x100:axis=0,order=serial", TLY_TEMPLATE_NARROW },
+        { "cumsum:i32:64x100:axis=0", TLY_TEMPLATE_FEW_COLUMNS },
+        { "cumsum:i32:64x100:axis=0,order=serial", TLY_TEMPLATE_FEW_COLUMNS },
         { "cumsum:i32:64x100:axis=0,in=101x1", TLY_TEMPLATE_COLUMNS },
         { "cumsum:i32:64x2000:axis=0", TLY_TEMPLATE_COLUMNS },
         { "cumsum:f32:64x1024:axis=0", TLY_TEMPLATE_COLUMNS },
-        { "cumsum:f32:64x1023:axis=0", TLY_TEMPLATE_NARROW },
+        { "cumsum:f32:64x1023:axis=0", TLY_TEMPLATE_FEW_COLUMNS },
         { "cumsum:f32:64x512:axis=0", TLY_TEMPLATE_COLUMNS },
-        { "cumsum:f32:64x496:axis=0", TLY_TEMPLATE_NARROW },
+        { "cumsum:f32:64x496:axis=0", TLY_TEMPLATE_FEW_COLUMNS },
         { "cumsum:f64:64x512:axis=0", TLY_TEMPLATE_COLUMNS },
-        { "cumsum:f64:64x1023:axis=0", TLY_TEMPLATE_NARROW },
-        { "cumsum:f64:64x240:axis=0", TLY_TEMPLATE_NARROW },
+        { "cumsum:f64:64x1023:axis=0", TLY_TEMPLATE_FEW_COLUMNS },
+        { "cumsum:f64:64x240:axis=0", TLY_TEMPLATE_FEW_COLUMNS },
         { "cumsum:f32:1000x3:axis=0", TLY_TEMPLATE_ROWS },
         { "cumsum:f32:100x100:axis=1,in=1x100", TLY_TEMPLATE_TRANSPOSED },
         { "cumsum:f32:100:axis=0,in=7", TLY_TEMPLATE_ROWS },
@@ -124,7 +124,7 @@ Test(plan, follows_the_level_and_the_accumulator)
 static void check_units(const char *word, int sums)
 {
     static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
-    for (int unit = 2; unit <= TLY_MAX_UNIT; unit++)
+    for (int unit = 2; unit <= TLY_MAX_INTERLEAVE; unit++)
         for (int l = 0; l < 4; l++) {
             tly_problem p = problem_of(word);
             tly_plan plan;

@@ -486,7 +486,7 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
     cr_expect(p->form != TLY_TRANSPOSED || (p->tensor[TLY_IN].step == 1 && g->inner >= 8));
     cr_expect(rows ? g->inner == 1 && g->tensor[TLY_IN].lane == 0 && g->tensor[TLY_OUT].lane == 0
                    : p->unit == 1);
-    cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
+    cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_INTERLEAVE && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
         int streams = p->rows.dense && p->unit == 1 && p->order != TALLY_ORDER_SERIAL;
@@ -511,9 +511,9 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         cr_expect(packing != TLY_AXIS_DOWN ||
                   (axis == -1 && (!columns || p->tensor[TLY_IN].step == ANY)));
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
-        int64_t within = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
+        int64_t within = few < g->inner || few <= TLY_MAX_INTERLEAVE ? power_within(few) : 0;
         cr_expect_eq(p->lanes.least, within);
-        cr_expect_eq(p->lanes.count, narrow && g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
+        cr_expect_eq(p->lanes.count, narrow && g->inner <= TLY_FEW_COLUMNS_BYTES / 4 ? g->inner : 0);
         cr_expect(!p->lanes.lines || packing == TLY_ROWS_UP);
     }
     int64_t before = INT64_MAX;

@@ -274,7 +274,7 @@ static int good(tally_op op, tally_dtype acc, const double *y, double carry)
     tly_range_begin(&c, v);
     tly_range_track(&c, v, kir_load(c.b, c.vec, in, 0, 4));
     tly_range_fold(&c, v, s);
-    kir_value verdict = tly_range_good(&c, s, kir_load(c.b, c.acc, in, 4 * c.acc_bytes, 4));
+    kir_value verdict = tly_range_is_safe(&c, s, kir_load(c.b, c.acc, in, 4 * c.acc_bytes, 4));
     kir_value bit = kir_convert(c.b, KIR_ZEXT, KIR_TYPE(KIR_I64, 1), verdict);
     return (int)run(&c, bit, acc == TALLY_F64 ? (void *)wide : (void *)narrow, NULL);
 }

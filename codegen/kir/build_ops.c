@@ -181,9 +181,9 @@ void kir_prefetch(kir_builder *b, kir_value p, int64_t offset)
     hint(b, KIR_PREFETCH, p, offset);
 }
 
-void kir_claim(kir_builder *b, kir_value p, int64_t offset)
+void kir_prefetchw(kir_builder *b, kir_value p, int64_t offset)
 {
-    hint(b, KIR_CLAIM, p, offset);
+    hint(b, KIR_PREFETCHW, p, offset);
 }
 
 void kir_fence(kir_builder *b)

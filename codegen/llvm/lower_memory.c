@@ -193,7 +193,7 @@ LLVMValueRef tly_lower_masked_store(tly_lowering *l, const kir_inst *inst)
 LLVMValueRef tly_lower_prefetch(tly_lowering *l, const kir_inst *inst)
 {
     LLVMTypeRef type = l->scalars[KIR_PTR];
-    LLVMValueRef write = tly_lower_int(l, KIR_I32, inst->op == KIR_CLAIM);
+    LLVMValueRef write = tly_lower_int(l, KIR_I32, inst->op == KIR_PREFETCHW);
     LLVMValueRef near = tly_lower_int(l, KIR_I32, 3), data = tly_lower_int(l, KIR_I32, 1);
     LLVMValueRef arguments[4] = { address(l, inst), write, near, data };
     tly_lower_intrinsic(l, "llvm.prefetch", &type, 1, arguments, 4);

@@ -382,7 +382,7 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_MLOAD] = tly_lower_masked_load,
     [KIR_MSTORE] = tly_lower_masked_store,
     [KIR_PREFETCH] = tly_lower_prefetch,
-    [KIR_CLAIM] = tly_lower_prefetch,
+    [KIR_PREFETCHW] = tly_lower_prefetch,
     [KIR_FENCE] = tly_lower_fence,
     [KIR_CLEAR_FLAGS] = tly_lower_clear_flags,
     [KIR_FLAGS] = tly_lower_flags,

@@ -50,11 +50,11 @@ static int32_t choose_tile(const tly_problem *p, const tly_target *t, const tly_
 
 static int32_t choose_history(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return p->lanes.count > 0 && tly_narrow_vectors(p, plan) <= t->registers * 5 / 8;
+    return p->lanes.count > 0 && tly_few_columns_vectors(p, plan) <= t->registers * 5 / 8;
 }
 
 /* Lines a step: about as many vectors as the history has, so that few are moved between steps. */
-static int32_t choose_narrow_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int32_t choose_few_columns_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t line = tly_line_elements(p), vectors = line > plan->lanes ? line / plan->lanes : 1;
     (void)t;
@@ -63,7 +63,7 @@ static int32_t choose_narrow_lines(const tly_problem *p, const tly_target *t, co
 
 /* 8 KiB of results, which with the input ahead stay in L1. f32 of 300, 129, 749 columns, of a copy:
  * 16 KiB .75, .78, .75; 8 KiB .97, .96, .96; 2 KiB .96, .98, .88 (Zen 4). */
-static int32_t choose_narrow_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int32_t choose_few_columns_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
     (void)plan;
@@ -157,11 +157,11 @@ const tly_choice tly_choices_of_tiles[] = {
     { 0, NULL, 0 },
 };
 
-const tly_choice tly_choices_of_narrow[] = {
+const tly_choice tly_choices_of_few_columns[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
     { KEY(history), choose_history, 0 },
-    { KEY(step_lines), choose_narrow_lines, 0 },
-    { KEY(kept_results), choose_narrow_block, 0 },
+    { KEY(step_lines), choose_few_columns_lines, 0 },
+    { KEY(kept_results), choose_few_columns_block, 0 },
     { KEY(prefetch), NULL, 4096 },
     { KEY(split_bytes), tly_choose_split, 0 },
     { 0, NULL, 0 },

@@ -20,7 +20,7 @@ int32_t tly_choose_lanes(const tly_problem *p, const tly_target *t, const tly_pl
 
 static int is_product_of_singles(const tly_problem *p)
 {
-    return tly_is_watched_as(p, TLY_WATCH_PRODUCTS) && p->acc == TALLY_F32 && p->unit == 1 &&
+    return tly_is_checked_as(p, TLY_CHECK_PRODUCTS) && p->acc == TALLY_F32 && p->unit == 1 &&
            !tly_plan_pairs(p);
 }
 

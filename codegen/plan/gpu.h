@@ -18,7 +18,7 @@
     TEMPLATE(WORKGROUPS, workgroups, "a row by a workgroup") \
     TEMPLATE(LOOK_BACK, look_back, "a row by all workgroups, in one pass") \
     TEMPLATE(LOOK_BACK_LANES, look_back_lanes, "a lane by many workgroups, in one pass") \
-    TEMPLATE(TURNED, turned, "the same as columns, through tiles that are turned") \
+    TEMPLATE(TRANSPOSED, transposed, "the same as columns, through tiles that are turned") \
     TEMPLATE(STAGED, staged, "a row of one tile by a team, through workgroup memory") \
     TEMPLATE(COPY, copy, "no scan: a copy by tiles, to measure scans by") \
     TEMPLATE(REDUCE_LANES, reduce_lanes, "a reduction by one invocation an output") \
@@ -72,20 +72,20 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 
 /* Of the template turned: whether a lane's positions are neighbours in memory, in the input and
  * in the output. */
-static inline int tly_gpu_turns_in(const tly_problem *p)
+static inline int tly_gpu_transposes_in(const tly_problem *p)
 {
     return (p->form == TLY_ROWS && p->unit == 1) ||
            (p->form == TLY_COLUMNS &&
             (p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN));
 }
 
-static inline int tly_gpu_turns_out(const tly_problem *p)
+static inline int tly_gpu_transposes_out(const tly_problem *p)
 {
     return (p->form == TLY_ROWS && p->unit == 1) || p->form == TLY_TRANSPOSED;
 }
 
 /* Bytes of an element in workgroup memory: that of the input, then that of the output. */
-static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
+static inline unsigned tly_gpu_transposed_slot(const tly_problem *p)
 {
     return tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) > 4 ||
                    tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype) > 4
@@ -94,7 +94,7 @@ static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
 }
 
 /* Bytes of workgroup memory: the tile, and where lanes begin. */
-int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan);
+int64_t tly_gpu_transposed_bytes(const tly_problem *p, const tly_gpu_plan *plan);
 
 /* Of staged rows: the last rounds, in which alone a row may end. */
 enum { TLY_GPU_STAGED_OPEN = 4 };
@@ -107,30 +107,30 @@ int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const t
 
 /* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a
  * tile's. */
-static inline int tly_gpu_parks(const tly_problem *p, const tly_gpu_plan *plan)
+static inline int tly_gpu_spills(const tly_problem *p, const tly_gpu_plan *plan)
 {
     return plan->park && tly_state_bytes(p) == 4;
 }
 
-static inline int64_t tly_gpu_parked_bytes(const tly_problem *p, const tly_gpu_plan *plan)
+static inline int64_t tly_gpu_spilled_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return tly_gpu_parks(p, plan) ? (int64_t)plan->workgroup * plan->vector * plan->segments * 4
+    return tly_gpu_spills(p, plan) ? (int64_t)plan->workgroup * plan->vector * plan->segments * 4
                                   : 0;
 }
 
 /* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do
  * not fill 32 bytes of two-byte elements; the bytes of that; all of it. */
-static inline int tly_gpu_lanes_are_turned(int32_t lanes)
+static inline int tly_gpu_lanes_are_transposed(int32_t lanes)
 {
     return lanes < 16;
 }
 
 /* Invocations along a lane. Of turned tiles a multiple of what each holds, where there are so many:
  * then the places of its accesses are literals apart (templates/gpu/look_back_lanes_tile.c). */
-static inline int32_t tly_gpu_lanes_segments(const tly_gpu_plan *plan)
+static inline int32_t tly_gpu_lanes_spans(const tly_gpu_plan *plan)
 {
     int32_t all = plan->workgroup / plan->team, over = all % plan->segments;
-    return tly_gpu_lanes_are_turned(plan->team) && all > over ? all - over : all;
+    return tly_gpu_lanes_are_transposed(plan->team) && all > over ? all - over : all;
 }
 
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan);

@@ -240,7 +240,7 @@ static tly_gpu_plan looking_back(const tly_problem *p, const tly_forced *forced,
     return looks;
 }
 
-static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan)
 {
     int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(team));
@@ -263,7 +263,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
     if (plan->template_id == TLY_GPU_LOOK_BACK)
-        plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 0));
+        plan->park = OR_FORCED(park, tly_gpu_spilling_pays(p, caps, 0));
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
@@ -293,13 +293,13 @@ static void choose_template(const tly_problem *p, const tly_geometry *g, const t
                             const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
-    int32_t id = tly_gpu_turns(p, g, caps)                  ? TLY_GPU_TURNED
+    int32_t id = tly_gpu_transposes(p, g, caps)                  ? TLY_GPU_TRANSPOSED
                  : tly_gpu_stages(p, g, caps, forced, plan) ? TLY_GPU_STAGED
                  : fits_team(p, g, caps, plan->scan)        ? TLY_GPU_SUBGROUPS
                                                             : TLY_GPU_COLUMNS;
     plan->template_id = id = OR_FORCED(template_id, id);
-    if (id == TLY_GPU_TURNED) {
-        tly_gpu_choose_turned(p, g, caps, forced, plan);
+    if (id == TLY_GPU_TRANSPOSED) {
+        tly_gpu_choose_transposed(p, g, caps, forced, plan);
         return;
     }
     if (id == TLY_GPU_STAGED) {
@@ -311,7 +311,7 @@ static void choose_template(const tly_problem *p, const tly_geometry *g, const t
         return;
     }
     if (id != TLY_GPU_COLUMNS) {
-        choose_teams(p, g, caps, forced, plan);
+        choose_groups(p, g, caps, forced, plan);
         return;
     }
     plan->scan = 0;

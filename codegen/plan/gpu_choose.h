@@ -20,9 +20,9 @@ void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_
                          const tly_forced *forced, tly_gpu_plan *plan);
 
 /* Whether a scan goes by tiles that are turned, and workgroup and segments of these
- * (gpu_choose_turned.c). */
-int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
-void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+ * (gpu_choose_transposed.c). */
+int tly_gpu_transposes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
+void tly_gpu_choose_transposed(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan);
 
 /* Whether rows go through workgroup memory by elements; team and elements of each
@@ -42,7 +42,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
 
 /* Whether more of its tiles, or of those along lanes, wait at once if they are parked
  * (gpu_cost.c). */
-int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes);
+int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_lanes);
 
 /* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that
  * is cut in chunks by this plan is to go so, where nothing that is forced says otherwise;

@@ -28,8 +28,8 @@ enum { HELD_BYTES = 128, HELD_BYTES_WATCHED = 96, HELD_BYTES_PLAYED = 64 };
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return tly_gpu_lanes_segments(plan) * (int64_t)((plan->team * plan->segments) | 1) *
-           tly_gpu_turned_slot(p);
+    return tly_gpu_lanes_spans(plan) * (int64_t)((plan->team * plan->segments) | 1) *
+           tly_gpu_transposed_slot(p);
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find
@@ -39,8 +39,8 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
     int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
-    int64_t tile = tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan)
-                                                        : tly_gpu_parked_bytes(p, plan);
+    int64_t tile = tly_gpu_lanes_are_transposed(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan)
+                                                        : tly_gpu_spilled_bytes(p, plan);
     return 2 * plan->workgroup * each + found + 64 + (tile > 0 ? tile + 16 : 0);
 }
 
@@ -49,15 +49,15 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
 static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_is_software(caps);
-    int watched = !tly_gpu_parks(p, plan) &&
+    int watched = !tly_gpu_spills(p, plan) &&
                   (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
     int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
     int32_t most = bytes / wide, best = most, longest = 0;
-    for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_turned(plan->team); held--) {
+    for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_transposed(plan->team); held--) {
         const tly_gpu_plan one = { .workgroup = plan->workgroup,
                                    .team = plan->team,
                                    .segments = held };
-        int32_t segments = tly_gpu_lanes_segments(&one);
+        int32_t segments = tly_gpu_lanes_spans(&one);
         if (segments % held == 0 && segments * held > longest) {
             longest = segments * held;
             best = held;
@@ -80,7 +80,7 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->scan = 0;
     plan->vector = 1;
     plan->wide = 0;
-    plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 1));
+    plan->park = OR_FORCED(park, tly_gpu_spilling_pays(p, caps, 1));
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
     plan->workgroup = tly_gpu_workgroup_of(caps, tly_gpu_is_software(caps) ? WORKGROUP_PLAYED
                                                                            : WORKGROUP);
@@ -91,7 +91,7 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
         plan->workgroup /= 2;
         plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
     }
-    plan->chunk = plan->segments * tly_gpu_lanes_segments(plan);
+    plan->chunk = plan->segments * tly_gpu_lanes_spans(plan);
 }
 
 int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

@@ -116,7 +116,7 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
 }
 
 /* A row that one trip of a subgroup takes is no more than one's, or part of one's. */
-static void choose_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+static void choose_group(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                         const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup, scan = tly_gpu_choose_scan(p, caps) > 0;
@@ -156,7 +156,7 @@ static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const t
     }
     /* Of products the plain loop takes 12.9 ms there, chunks 13.5. */
     if (chunk == 0 && g->inner > 1 && tly_gpu_is_software(caps) && count >= 4 * PLAYED_STEPS &&
-        !tly_is_watched_as(p, TLY_WATCH_PRODUCTS))
+        !tly_is_checked_as(p, TLY_CHECK_PRODUCTS))
         chunk = PLAYED_STEPS;
     if (chunk == 0 && count > most)
         chunk = most;
@@ -179,7 +179,7 @@ void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const
     plan->wide = plan->template_id == TLY_GPU_READ || OR_FORCED(wide, choose_wide(p, g, caps));
     plan->vector = OR_FORCED(vector, choose_vector(p, g, caps, forced, plan));
     if (plan->template_id == TLY_GPU_REDUCE_ROWS) {
-        choose_team(p, g, caps, forced, plan);
+        choose_group(p, g, caps, forced, plan);
     } else {
         plan->scan = 0;
         plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, 64));

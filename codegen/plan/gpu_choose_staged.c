@@ -10,7 +10,7 @@
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
 
-/* Shorter ones are turned (gpu_choose_turned.c). */
+/* Shorter ones are turned (gpu_choose_transposed.c). */
 enum { SHORT = 32, MOST_TEAM = 256, WORKGROUP = 128 };
 
 /* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8

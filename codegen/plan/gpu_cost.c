@@ -85,7 +85,7 @@ static int64_t at_once(const maker *m, const tly_caps *caps, int64_t registers)
 /* Of narrow elements many must wait for enough bytes. A tile of 32 an invocation takes 128 bytes
  * of workgroup memory, and slots of look-back along lanes some 56; it spares 16 registers at
  * least, but of rows that are not watched none, as their scan takes as many. */
-int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes)
+int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_lanes)
 {
     enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };
     const maker *m = maker_of(caps);

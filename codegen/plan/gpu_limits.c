@@ -79,11 +79,11 @@ static const tly_plan_key look_back_lanes[] = {
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_plan_key turned[] = {
+static const tly_plan_key transposed[] = {
     { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "A tile has so many positions: all of a lane up to 32, else what keeps "
                           "memory busy, 16 of many lanes and 32 of fewer." }) },
-    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1,
+    { KEY(workgroup), TLY_GPU_LEAST_TRANSPOSED, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations, and a tile as many lanes: as few "
                           "as still let a device's limit of workgroups hold all invocations "
                           "(reasoned, not measured on a GPU)." }) },
@@ -139,7 +139,7 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
 static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *caps)
 {
     (void)caps;
-    return tly_gpu_turns_in(p) || tly_gpu_turns_out(p)
+    return tly_gpu_transposes_in(p) || tly_gpu_transposes_out(p)
                ? NULL
                : "turned is for lanes whose own elements are neighbours";
 }
@@ -236,12 +236,13 @@ static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const 
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
     int64_t slot = tly_gpu_slot_bytes(p);
     int64_t records = p->unit > 1 ? TLY_GPU_MOST_APART * slot : 64 * (slot + 16);
-    return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0) + tly_gpu_parked_bytes(p, plan);
+    return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0) +
+           tly_gpu_spilled_bytes(p, plan);
 }
 
 unsigned tly_gpu_staged_slot(const tly_problem *p)
 {
-    unsigned state = tly_state_bytes(p), stored = tly_gpu_turned_slot(p);
+    unsigned state = tly_state_bytes(p), stored = tly_gpu_transposed_slot(p);
     return state > stored ? state : stored;
 }
 
@@ -251,8 +252,8 @@ int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const t
            (int64_t)plan->workgroup * plan->vector * tly_gpu_staged_slot(p);
 }
 
-static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                                  const tly_gpu_plan *plan)
+static const char *fault_of_groups(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
@@ -284,12 +285,12 @@ static const char *fault_of_look_back_lanes(const tly_problem *p, const tly_geom
     return tly_gpu_fault_of_memory(g, p, caps, plan);
 }
 
-static const char *fault_of_turned(const tly_problem *p, const tly_geometry *g,
-                                   const tly_caps *caps, const tly_gpu_plan *plan)
+static const char *fault_of_transposed(const tly_problem *p, const tly_geometry *g,
+                                       const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
-    if (tly_gpu_turned_bytes(p, plan) > (int64_t)caps->shared_bytes)
+    if (tly_gpu_transposed_bytes(p, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
     return tly_gpu_fault_of_memory(g, p, caps, plan);
 }
@@ -299,7 +300,7 @@ static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *
 {
     if (plan->team > (int32_t)caps->subgroup)
         return "teams are parts of a subgroup, or the workgroup";
-    return fault_of_teams(p, g, caps, plan);
+    return fault_of_groups(p, g, caps, plan);
 }
 
 static const char *fault_of_staged(const tly_problem *p, const tly_geometry *g,
@@ -313,37 +314,37 @@ static const char *fault_of_staged(const tly_problem *p, const tly_geometry *g,
         return "staged rows fill one tile, but for the last four elements of each invocation";
     if (tly_gpu_staged_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
-    return fault_of_teams(p, g, caps, plan);
+    return fault_of_groups(p, g, caps, plan);
 }
 
-#define LIMITS(name_, refuses_, fault_, why_) \
+#define LIMITS(name_, printed_, refuses_, fault_, why_) \
     const tly_gpu_limits tly_gpu_##name_##_limits = { \
-        { #name_, name_, sizeof name_ / sizeof *name_, why_ }, refuses_, fault_ \
+        { printed_, name_, sizeof name_ / sizeof *name_, why_ }, refuses_, fault_ \
     }
 
-LIMITS(columns, refuses_reductions, fault_of_columns,
+LIMITS(columns, "columns", refuses_reductions, fault_of_columns,
        "One invocation goes along each lane. The axis is not innermost, the order is the plain "
        "loop's, or a CPU plays the device and rows alone fill it.");
-LIMITS(subgroups, refuses_shuffles, fault_of_subgroups,
+LIMITS(subgroups, "subgroups", refuses_shuffles, fault_of_subgroups,
        "A row fits the tile of a subgroup. So a part of a subgroup scans each row, by shuffles and "
        "without barriers.");
-LIMITS(workgroups, refuses_lanes, fault_of_teams,
+LIMITS(workgroups, "workgroups", refuses_lanes, fault_of_groups,
        "Rows are longer than the tile of a subgroup. So a workgroup scans each row.");
-LIMITS(look_back, refuses_look_back, fault_of_teams,
+LIMITS(look_back, "look_back", refuses_look_back, fault_of_groups,
        "Rows are too few to fill the device, its workgroups make progress, and an estimate says "
        "that waiting for carries takes less than reading twice. So there is one pass, in which "
        "each tile looks back for its carry.");
-LIMITS(look_back_lanes, refuses_look_back_lanes, fault_of_look_back_lanes,
+LIMITS(look_back_lanes, "look_back_lanes", refuses_look_back_lanes, fault_of_look_back_lanes,
        "Lanes are too few to fill the device, its workgroups make progress, and an estimate says "
        "that waiting for carries takes less than reading twice. So there is one pass, in which "
        "each lane of a tile looks back for its carry.");
-LIMITS(turned, refuses_lanes_beside, fault_of_turned,
+LIMITS(transposed, "turned", refuses_lanes_beside, fault_of_transposed,
        "One invocation goes along each lane, and a lane's elements are neighbours in memory: rows "
        "of up to 32, transposed views, or rows in the order of the plain loop. Tiles are turned in "
        "workgroup memory, so that memory is accessed in its own order.");
-LIMITS(staged, refuses_staged, fault_of_staged,
+LIMITS(staged, "staged", refuses_staged, fault_of_staged,
        "A row fits one tile, and vectors do not fit rows. So a team scans each row, neighbouring "
        "invocations access neighbouring elements, and workgroup memory passes these to the "
        "invocations that scan them.");
-LIMITS(copy, refuses_states, fault_of_teams,
+LIMITS(copy, "copy", refuses_states, fault_of_groups,
        "This is no scan, but a copy by the same tiles, to measure scans by.");

@@ -13,7 +13,7 @@
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 {
-    return plan->template_id == TLY_GPU_COLUMNS || plan->template_id == TLY_GPU_TURNED ||
+    return plan->template_id == TLY_GPU_COLUMNS || plan->template_id == TLY_GPU_TRANSPOSED ||
            plan->template_id == TLY_GPU_LOOK_BACK_LANES;
 }
 

@@ -58,8 +58,8 @@ tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *
 {
     static const char *const lanes = " workgroup vector segments addresses index_bits wide length ";
     int in_order = problem->order == TALLY_ORDER_SERIAL ||
-                   tly_is_watched_as(problem, TLY_WATCH_SUMS) ||
-                   tly_is_watched_as(problem, TLY_WATCH_PRODUCTS);
+                   tly_is_checked_as(problem, TLY_CHECK_SUMS) ||
+                   tly_is_checked_as(problem, TLY_CHECK_PRODUCTS);
     int by_lanes = tly_gpu_takes_lanes(plan) ||
                    (plan->template_id == TLY_GPU_REDUCE_LANES && in_order);
     return tly_order_print(problem, &tly_gpu_limits_of[plan->template_id]->keys,

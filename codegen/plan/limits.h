@@ -99,14 +99,14 @@ enum {
     /* Vectors that make a line of output, of elements of one byte in the narrowest vectors. */
     TLY_MOST_LINE_VECTORS = TLY_MOST_VECTOR_BYTES / TLY_LEAST_LANES,
 
-    TLY_ROWS_CAREFUL_UNROLL = 4, /* vectors between two looks at the range */
+    TLY_ROWS_SAFE_UNROLL = 4, /* vectors between two looks at the range */
     TLY_ROWS_MOST_UNROLL = 8,
     TLY_ROWS_MOST_LOADS = 2,    /* doublings by overlapping loads */
     TLY_ROWS_MOST_SCALARS = 64, /* elements a step of scalars */
     TLY_ROWS_MOST_TOTALS = 7,   /* vectors of totals of interleaved scans */
     /* Vectors that the chain, and all doublings together, look back on: twice the widest unit in
      * the narrowest vectors. */
-    TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_UNIT + 1) / TLY_LEAST_LANES * 2,
+    TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_INTERLEAVE + 1) / TLY_LEAST_LANES * 2,
 
     TLY_SHORT_MOST_VECTORS = TLY_EVEN_ROW / TLY_LEAST_LANES, /* a row */
 
@@ -126,9 +126,9 @@ enum {
      * way. */
     TLY_TILES_CROSSED_BYTES = 32768,
 
-    TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
-    TLY_NARROW_MOST_VECTORS = 64, /* a step */
-    TLY_NARROW_MOST_LINES = 8,
+    TLY_FEW_COLUMNS_MOST_HISTORY = 20, /* vectors of results */
+    TLY_FEW_COLUMNS_MOST_VECTORS = 64, /* a step */
+    TLY_FEW_COLUMNS_MOST_LINES = 8,
 
     TLY_REDUCE_MOST_UNROLL = 8, /* vectors of states side by side */
     TLY_REDUCE_MOST_GROUP = 16, /* short rows at once */
@@ -145,8 +145,8 @@ enum {
     TLY_GPU_LANES_WINDOW = 16,
     TLY_GPU_LANES_FOUND = TLY_GPU_LANES_GROUP + TLY_GPU_LANES_WINDOW,
     /* Lanes of a tile: those of one byte begin whole accesses, whatever their length. */
-    TLY_GPU_LEAST_TURNED = 16,
-    TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_LEAST_SUBGROUP, /* lane groups */
+    TLY_GPU_LEAST_TRANSPOSED = 16,
+    TLY_GPU_MOST_CLUSTERS = TLY_GPU_MOST_WORKGROUP / TLY_LEAST_SUBGROUP, /* lane groups */
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 
@@ -179,10 +179,10 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* Vectors from one to the next whose lanes belong to the same scans. */
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
-/* 1: columns are packed, and neither few nor many (limits_narrow.c). */
+/* 1: columns are packed, and neither few nor many (limits_few_columns.c). */
 int tly_are_packed(const tly_problem *p);
-/* Vectors that hold the results of packed columns, one before (limits_narrow.c). */
-int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
+/* Vectors that hold the results of packed columns, one before (limits_few_columns.c). */
+int32_t tly_few_columns_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (limits_tiles.c). */
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
 /* How a tensor's elements lie in a tile. */

@@ -35,7 +35,7 @@ static const tly_plan_key lanes_table[] = {
 
 int tly_reduces_plainly(const tly_problem *p)
 {
-    return p->order == TALLY_ORDER_SERIAL || tly_is_watched_as(p, TLY_WATCH_PRODUCTS);
+    return p->order == TALLY_ORDER_SERIAL || tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
 }
 
 static const tly_plan_key interleaved_table[] = {

@@ -64,8 +64,8 @@ static const tly_plan_key table[] = {
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
 {
     int32_t vectors = plan->vectors;
-    if (p->unit > 1 && vectors < TLY_ROWS_CAREFUL_UNROLL)
-        vectors = TLY_ROWS_CAREFUL_UNROLL;
+    if (p->unit > 1 && vectors < TLY_ROWS_SAFE_UNROLL)
+        vectors = TLY_ROWS_SAFE_UNROLL;
     return plan->lanes * vectors << plan->pairs;
 }
 
@@ -88,7 +88,7 @@ static int has_totals(const tly_problem *p, const tly_plan *plan)
 {
     if (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING)
         return 1;
-    return tly_is_watched_as(p, TLY_WATCH_SUMS) && tly_is_plain(p) && p->unit < plan->lanes &&
+    return tly_is_checked_as(p, TLY_CHECK_SUMS) && tly_is_plain(p) && p->unit < plan->lanes &&
            tly_rows_period(p->unit, plan->lanes) <= TLY_ROWS_MOST_TOTALS;
 }
 

@@ -30,12 +30,12 @@ typedef enum tly_value {
 } tly_value;
 
 /* How partial results that the plain loop does not have may leave the range of floats. */
-typedef enum tly_watch {
-    TLY_WATCH_NONE,     /* they cannot */
-    TLY_WATCH_SUMS,     /* upwards, and what overflowed stays infinite or NaN */
-    TLY_WATCH_PRODUCTS, /* upwards and downwards, and both may come back */
-    TLY_WATCH_SQUARES   /* sums of squares: both ways, the plain loop's, too, but not their root */
-} tly_watch;
+typedef enum tly_range_check {
+    TLY_CHECK_NONE,     /* they cannot */
+    TLY_CHECK_SUMS,     /* upwards, and what overflowed stays infinite or NaN */
+    TLY_CHECK_PRODUCTS, /* upwards and downwards, and both may come back */
+    TLY_CHECK_SQUARES   /* sums of squares: both ways, the plain loop's, too, but not their root */
+} tly_range_check;
 
 /* Dtypes of inputs, as bits by tally_dtype. */
 #define TLY_BIT(dtype) (1u << TALLY_##dtype)
@@ -78,7 +78,7 @@ typedef struct tly_operator {
     uint8_t compares;      /* 1: accumulators are integers that order as elements do */
     uint8_t searches;      /* 1: `by` makes the value of the one element that decides */
     uint8_t padding;       /* tly_value: an element that is lifted to the neutral state */
-    uint8_t watch;         /* tly_watch */
+    uint8_t watch;         /* tly_range_check */
     uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 
@@ -152,7 +152,7 @@ int tly_multiplies_integers(const tly_problem *p);
 int tly_is_wide_product(const tly_problem *p);
 
 /* Whether partial results may leave the range in this way: those of floats may. */
-int tly_is_watched_as(const tly_problem *p, tly_watch watch);
+int tly_is_checked_as(const tly_problem *p, tly_range_check watch);
 /* Whether they may where the result has to be in range all the same, order=serial included. */
 int tly_keeps_range(const tly_problem *p);
 /* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of

@@ -84,7 +84,7 @@ int tly_is_wide_product(const tly_problem *p)
     return tly_multiplies_integers(p) && tally_dtype_bytes((tally_dtype)p->acc) == 8;
 }
 
-int tly_is_watched_as(const tly_problem *p, tly_watch watch)
+int tly_is_checked_as(const tly_problem *p, tly_range_check watch)
 {
     return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->watch == watch;
 }
@@ -106,9 +106,9 @@ int tly_keeps_range(const tly_problem *p)
 
 unsigned tly_range_sides(const tly_problem *p)
 {
-    if (tly_is_watched_as(p, TLY_WATCH_PRODUCTS))
+    if (tly_is_checked_as(p, TLY_CHECK_PRODUCTS))
         return 2;
-    return tly_is_watched_as(p, TLY_WATCH_SUMS) && !sums_stay(p);
+    return tly_is_checked_as(p, TLY_CHECK_SUMS) && !sums_stay(p);
 }
 
 /* Bits of floats. */

@@ -16,7 +16,7 @@
     TEMPLATE(REDUCE_INTERLEAVED, reduce_interleaved, \
              "of a few, packed: several steps side by side") \
     TEMPLATE(REDUCE_LANES, reduce_lanes, "reductions of outputs side by side, each serial") \
-    TEMPLATE(NARROW, narrow, "packed columns as one stream, serial along the axis") \
+    TEMPLATE(FEW_COLUMNS, few_columns, "packed columns as one stream, serial along the axis") \
     TEMPLATE(TILES, tiles, "views: vectors of lanes, turned on the way in, out or both") \
     TEMPLATE(COLUMNS, columns, "lanes side by side, serial along the axis") \
     TEMPLATE(TRANSPOSED, transposed, "columns in, rows out") \

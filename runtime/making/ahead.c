@@ -37,7 +37,7 @@ static uint32_t features(void)
 static int64_t flags_of(const tly_prepared *r)
 {
     return r->bytes > TLY_AHEAD_STREAM_BYTES ? TLY_LAUNCH_STREAM
-           : features() & TLY_FEATURE_INTEL  ? TLY_LAUNCH_CLAIM
+           : features() & TLY_FEATURE_INTEL  ? TLY_LAUNCH_PREFETCHW
                                              : 0;
 }
 

@@ -45,7 +45,7 @@ static inline int tly_has_tensors(uint64_t tensors)
 enum {
     TLY_LAUNCH_STREAM = 1, /* out of place and beyond the cache: non-temporal stores, prefetch */
     /* Out of place, in the cache: stores would wait for their lines, which are fetched ahead. */
-    TLY_LAUNCH_CLAIM = 2
+    TLY_LAUNCH_PREFETCHW = 2
 };
 
 /* What a call does with its tiles. */

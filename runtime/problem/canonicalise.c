@@ -204,7 +204,7 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         return;
     }
     int windows = !one && p->order != TALLY_ORDER_SERIAL;
-    int direction = windows ? packed_block(s, lane, TLY_MAX_UNIT) : 0;
+    int direction = windows ? packed_block(s, lane, TLY_MAX_INTERLEAVE) : 0;
     if (direction == 0) {
         direction = packed_block(s, lane, INT64_MAX);
         if (direction != 0) {

@@ -20,7 +20,7 @@
 typedef enum tly_form {
     /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with
      * a step in each tensor. If `unit` is above 1, the stream interleaves `unit` scans, and
-     * position p continues position p - unit. Packed lanes, 2 to TLY_MAX_UNIT of them, become
+     * position p continues position p - unit. Packed lanes, 2 to TLY_MAX_INTERLEAVE of them, become
      * such a stream. */
     TLY_ROWS = 1,
     /* Another dim, the lanes, is the innermost of the output. It has `inner` elements, and the
@@ -73,7 +73,7 @@ typedef enum tly_reduced_way {
 #define TLY_ANY_STEP 127
 
 /* Largest unit: from 16 lanes on, columns fill a vector. */
-#define TLY_MAX_UNIT 15
+#define TLY_MAX_INTERLEAVE 15
 
 /* The facts of a tensor that code depends on. */
 typedef struct tly_tensor_facts {
@@ -118,7 +118,7 @@ typedef struct tly_problem {
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
     uint8_t form;           /* tly_form */
-    uint8_t unit;           /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t unit;           /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
     union {
         tly_row_facts rows;        /* TLY_ROWS */

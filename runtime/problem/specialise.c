@@ -54,15 +54,15 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
  * then. */
 static int64_t most_narrow(const tly_problem *p, int64_t lanes)
 {
-    int64_t near = TLY_NARROW_NEAR / accumulator_bytes(p);
+    int64_t near = TLY_FEW_COLUMNS_NEAR / accumulator_bytes(p);
     int whole_lines = lanes * tly_element_bytes(p, TLY_OUT) % LINE == 0;
-    return whole_lines && near - 1 < TLY_NARROW_MOST ? near - 1 : TLY_NARROW_MOST;
+    return whole_lines && near - 1 < TLY_FEW_COLUMNS_MOST ? near - 1 : TLY_FEW_COLUMNS_MOST;
 }
 
 /* Packed lanes are one stream where they are neither few nor many. */
 static int is_narrow(const tly_problem *p, const tly_geometry *g)
 {
-    return g->length > 1 && g->inner > TLY_MAX_UNIT && g->inner <= most_narrow(p, g->inner);
+    return g->length > 1 && g->inner > TLY_MAX_INTERLEAVE && g->inner <= most_narrow(p, g->inner);
 }
 
 static void specialise_lanes(tly_problem *p, const tly_geometry *g)
@@ -71,7 +71,7 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
     if (lanes->packing == TLY_PACKED_UP || lanes->packing == TLY_PACKED_DOWN) {
         if (!is_narrow(p, g)) {
             lanes->packing = TLY_PACKED_NOT;
-        } else if (g->inner * accumulator_bytes(p) <= TLY_NARROW_BYTES) {
+        } else if (g->inner * accumulator_bytes(p) <= TLY_FEW_COLUMNS_BYTES) {
             lanes->count = (uint8_t)g->inner;
         }
     }
@@ -79,7 +79,7 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
     if (p->form == TLY_TRANSPOSED && g->length < LEAST_TRANSPOSED_STEPS && g->length < few) {
         few = g->length;
     }
-    if (few <= TLY_MAX_UNIT || few < g->inner) {
+    if (few <= TLY_MAX_INTERLEAVE || few < g->inner) {
         lanes->least = power_within(few);
     }
     lanes->lines = lanes->packing == TLY_ROWS_UP && lanes->least > 0 &&

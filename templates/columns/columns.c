@@ -108,7 +108,7 @@ static void prefetchw(columns *k, const tile *t, const kir_value *to)
     emit_if(c, &way, k->prefetchw);
     for (unsigned s = 0; s < t->steps; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
-            kir_claim(c->b, to[s], TLY_CLAIM_AHEAD + byte);
+            kir_prefetchw(c->b, to[s], TLY_PREFETCHW_AHEAD + byte);
     emit_end(c, &way);
 }
 
@@ -232,8 +232,8 @@ static void prefetchw_ends(columns *k, line at, unsigned steps)
     kir_value in_line = band(c, ends, imm(c, LINE - 1));
     emit_if(c, &some, less(c, imm(c, 0), in_line));
     for (unsigned i = 0; i < steps; i++) {
-        kir_claim(c->b, at.out, 0);
-        kir_claim(c->b, end, -1);
+        kir_prefetchw(c->b, at.out, 0);
+        kir_prefetchw(c->b, end, -1);
         at.out = ptradd(c, at.out, k->out_axis);
         end = ptradd(c, end, k->out_axis);
     }
@@ -348,7 +348,7 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .c = c,
         .sums = sums,
         .streams = tly_streams(c),
-        .prefetchw = tly_claims(c),
+        .prefetchw = tly_prefetches_writes(c),
         .row = at,
         .count = count,
         .length = arg(c, KIR_ARG_LENGTH),

@@ -16,8 +16,8 @@
 #include "../template.h"
 
 enum {
-    MAX_HISTORY = TLY_NARROW_MOST_HISTORY,
-    MAX_VECTORS = TLY_NARROW_MOST_VECTORS,
+    MAX_HISTORY = TLY_FEW_COLUMNS_MOST_HISTORY,
+    MAX_VECTORS = TLY_FEW_COLUMNS_MOST_VECTORS,
     LINE = 64,
     COPIES = 4,
     /* Bytes of output of a slice. Shorter ones stay in the cache, as their ends are stored through
@@ -126,7 +126,7 @@ static void push(few_columns *k, kir_value *history, kir_value v)
 /* `columns` if it is a literal, otherwise the least that it can be. */
 static int64_t least_columns(const few_columns *k)
 {
-    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
+    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_FEW_COLUMNS_BYTES / k->c->acc_bytes + 1;
 }
 
 /* Stores vectors of results, in the order of positions, from position `i` on. */
@@ -187,7 +187,7 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
 static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
-    int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
+    int64_t ahead = c->plan->prefetch, near_by = TLY_PREFETCHW_AHEAD;
     int64_t read = n * k->vector * c->bytes[TLY_IN], write = n * k->vector * c->bytes[TLY_OUT];
     tly_region far = { 0 }, near = { 0 };
     kir_value from = address(c, s, TLY_IN, i), to = address(c, s, TLY_OUT, i);
@@ -197,7 +197,7 @@ static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
     emit_else(c, &far);
     emit_if(c, &near, k->prefetchw);
     for (int64_t byte = 0; byte < write; byte += LINE)
-        kir_claim(c->b, to, down(c) ? -near_by - byte : near_by + byte);
+        kir_prefetchw(c->b, to, down(c) ? -near_by - byte : near_by + byte);
     emit_end(c, &near);
     emit_end(c, &far);
 }
@@ -394,16 +394,16 @@ static void plan_scratch(few_columns *k, tly_launch *launch)
     k->margins[1] = k->history > 0 ? imm(c, margin) : add(c, k->block, imm(c, margin));
     k->tail = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail / 2));
     k->scratch = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail));
-    launch->tile_lanes = TLY_NARROW_MOST;
+    launch->tile_lanes = TLY_FEW_COLUMNS_MOST;
     launch->scratch_bytes = tail + (2 * margin + 2 * least + TLY_MOST_LANES) * c->state_bytes +
                             TLY_CONGRUENT_BYTES + LINE;
     launch->scratch_lane_bytes = 3 * c->state_bytes;
 }
 
-void tly_build_narrow(tly_build *c, tly_launch *launch)
+void tly_build_few_columns(tly_build *c, tly_launch *launch)
 {
     few_columns k = {
-        .c = c, .vector = c->lanes, .far = tly_streams(c), .prefetchw = tly_claims(c)
+        .c = c, .vector = c->lanes, .far = tly_streams(c), .prefetchw = tly_prefetches_writes(c)
     };
     k.columns = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : arg(c, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;

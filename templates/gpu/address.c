@@ -10,7 +10,7 @@ kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes)
     return g->index.kind == KIR_I64 ? kir_int(g->c.b, bytes) : u32(g, bytes);
 }
 
-kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
+kir_value tly_gpu_as_offset(tly_gpu *g, kir_value v)
 {
     return g->index.kind == KIR_I64 ? convert(&g->c, KIR_ZEXT, g->index, v) : v;
 }
@@ -65,13 +65,13 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
 static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
 {
     tly_build *c = &g->c;
-    return mul(c, tly_gpu_widened(g, x), kir_get_as(c->b, stride, g->index.kind));
+    return mul(c, tly_gpu_as_offset(g, x), kir_get_as(c->b, stride, g->index.kind));
 }
 
 static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim)
 {
     tly_build *c = &g->c;
-    return mul(c, tly_gpu_widened(g, x), kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
+    return mul(c, tly_gpu_as_offset(g, x), kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
 }
 
 /* Adds the bytes to index `x` of an outer dim. */
@@ -81,7 +81,7 @@ static void add_outer(tly_gpu *g, int dim, kir_value x, kir_value *offset)
     const int64_t *const literal[TLY_TENSOR_COUNT] = { g->plan->outer_in, g->plan->outer_out };
     kir_value by[TLY_TENSOR_COUNT];
     if (g->plan->literal)
-        x = tly_gpu_widened(g, x);
+        x = tly_gpu_as_offset(g, x);
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         by[t] = g->plan->literal ? mul(c, x, tly_gpu_offset(g, literal[t][dim]))
                                  : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
@@ -147,7 +147,7 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position)
 {
     tly_build *c = &g->c;
-    kir_value bytes = mul(c, tly_gpu_widened(g, position), row->tensor[tensor].step);
+    kir_value bytes = mul(c, tly_gpu_as_offset(g, position), row->tensor[tensor].step);
     return ptradd(c, row->tensor[tensor].at, bytes);
 }
 

@@ -44,7 +44,7 @@ static void fetch(tly_gpu *g, const tly_gpu_item *item, kir_value shared, kir_va
 }
 
 /* The carry after a chunk that its record does not tell. */
-static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir_value chunk,
+static kir_value go_through(tly_gpu *g, tly_group *t, const tly_gpu_row *row, kir_value chunk,
                             kir_value carry)
 {
     tly_build *c = &g->c;
@@ -55,12 +55,12 @@ static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir
     tly_tile tile = { .silent = 1, .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
     carry = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, carry);
-    tly_team_rest(g, t);
+    tly_group_rest(g, t);
     emit_end(c, &tiles);
     return carry;
 }
 
-static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir_value chunk,
+static kir_value after_chunk(tly_gpu *g, tly_group *t, const tly_gpu_row *row, kir_value chunk,
                              kir_value record, kir_value carry)
 {
     tly_build *c = &g->c;
@@ -77,14 +77,14 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
 }
 
 /* From totals to carries, in place: every invocation knows the carry, the first ones write. */
-static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gpu_row *row,
+static kir_value chain(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const tly_gpu_row *row,
                        kir_value shared, kir_value base, kir_value count, kir_value carry)
 {
     tly_build *c = &g->c;
     tly_region l = { .state = { &carry } }, leads = { 0 };
     emit_for(c, &l, u32(g, 0), count, u32(g, 1));
     kir_value chunk = add(c, base, l.i);
-    emit_if(c, &leads, tly_team_leads(g, t));
+    emit_if(c, &leads, tly_group_leads(g, t));
     tly_store_state(c, record_of(g, item, chunk), 0, carry, c->acc_bytes);
     emit_end(c, &leads);
     carry = after_chunk(g, t, row, chunk, slot(g, shared, l.i), carry);
@@ -104,7 +104,7 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = 1;
     unsigned block = alone.workgroup < BLOCK ? (unsigned)alone.workgroup : BLOCK;
     kir_value shared = kir_shared(c->b, block * slot_bytes(g));
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
     tly_region exists = { 0 }, leads = { 0 };
     emit_if(c, &exists, item.valid);
@@ -119,7 +119,7 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     carry = chain(g, &t, &item, &row, shared, l.i, count, carry);
     kir_barrier(c->b);
     emit_end(c, &l);
-    emit_if(c, &leads, tly_team_leads(g, &t));
+    emit_if(c, &leads, tly_group_leads(g, &t));
     tly_gpu_last_carry(g, &item, u32(g, 0), carry);
     emit_end(c, &leads);
     emit_end(c, &exists);

@@ -89,7 +89,7 @@ static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
         *all = choose(c, r->exists[i], tly_combine(c, *all, r->all[i]), *all);
     }
     if (words > 0)
-        tly_gpu_publish(g, tly_range_good(c, range, 0), summary, all, range);
+        tly_gpu_publish(g, tly_range_is_safe(c, range, 0), summary, all, range);
 }
 
 static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
@@ -106,7 +106,7 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     tly_build *c = &g->c;
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
-    kir_value scan = tly_gpu_widened(g, m->scan);
+    kir_value scan = tly_gpu_as_offset(g, m->scan);
     tly_gpu_axis *in = &at.tensor[TLY_IN];
     if (g->unit > 1) {
         in->at = ptradd(c, in->at, mul(c, scan, in->step));
@@ -116,7 +116,7 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     } else if (g->lanes > 1) {
         in->at = ptradd(c, in->at, mul(c, scan, tly_gpu_offset(g, c->bytes[TLY_IN])));
     }
-    return tly_gpu_along(g, &at, count, carry);
+    return tly_gpu_scan_serially(g, &at, count, carry);
 }
 
 static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_value all,

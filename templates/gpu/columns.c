@@ -209,7 +209,7 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
     kir_value good[TLY_GPU_MOST_ELEMENTS], all_good = i1(c, 1);
     tly_region fine = { 0 };
     for (unsigned k = 0; k < g->lanes; k++) {
-        good[k] = tly_range_good(c, range + 2 * k, 0);
+        good[k] = tly_range_is_safe(c, range + 2 * k, 0);
         all_good = band(c, all_good, good[k]);
         emit_carry(&fine, 1, all + k);
         emit_carry(&fine, tly_range_count(c), range + 2 * k);
@@ -262,10 +262,10 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     }
 }
 
-/* Positions of a trip in tly_gpu_along, whose plan may be one of rows. */
+/* Positions of a trip in tly_gpu_scan_serially, whose plan may be one of rows. */
 enum { ALONE_AHEAD = 8 };
 
-kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry)
+kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry)
 {
     tly_gpu_plan plan = *g->plan;
     tly_gpu alone = *g;

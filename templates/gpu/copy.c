@@ -11,7 +11,7 @@ static void build_copy(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
     tly_region exists = { 0 };
     emit_if(c, &exists, item.valid);
@@ -37,7 +37,7 @@ static void build_read(tly_gpu *g, unsigned pass)
     tly_region exists = { 0 }, tiles = { .state = { &all } }, found = { 0 };
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
     emit_if(c, &exists, band(c, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     tly_gpu_row row = tly_gpu_row_of(g, &item);
@@ -46,7 +46,7 @@ static void build_read(tly_gpu *g, unsigned pass)
     kir_value first = tly_gpu_address(g, &row, TLY_IN, add(c, begin, tiles.i));
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
         int64_t offset;
-        kir_value p = tly_gpu_near(g, &row, TLY_IN, first, tly_team_after(g, &t, i), &offset);
+        kir_value p = tly_gpu_near(g, &row, TLY_IN, first, tly_group_after(g, &t, i), &offset);
         tly_gpu_fetch_vector(g, p, offset, x + i, vector_of(g));
     }
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)

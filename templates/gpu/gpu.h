@@ -134,7 +134,7 @@ static inline kir_value negated(tly_gpu *g, kir_value i1)
 
 /* A literal offset, and a u32 as an offset. */
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
-kir_value tly_gpu_widened(tly_gpu *g, kir_value v);
+kir_value tly_gpu_as_offset(tly_gpu *g, kir_value v);
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
 /* ---- items and addresses (address.c) ---- */
@@ -181,7 +181,7 @@ typedef struct tly_gpu_extent {
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position);
 
 /* Scans `count` positions from `row` on in serial order, and returns the carry (columns.c). */
-kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry);
+kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry);
 
 /* The first position of a chunk, and how many there are from there to its end. */
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk);
@@ -235,7 +235,7 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
 
 /* ---- teams: invocations that scan together (team.c) ---- */
 
-typedef struct tly_team {
+typedef struct tly_group {
     unsigned width;     /* lanes of a lane group */
     unsigned used;      /* lanes of it that hold elements: a multiple of the unit */
     unsigned groups;    /* lane groups of a team */
@@ -247,37 +247,37 @@ typedef struct tly_team {
     kir_value base;     /* position in the tile of its invocation's first element */
     kir_value exchange; /* workgroup memory, one slot for each lane or lane group; 0: none */
     unsigned turn;      /* which of two slots the next exchange takes */
-} tly_team;
+} tly_group;
 
-tly_team tly_team_make(tly_gpu *g);
+tly_group tly_group_make(tly_gpu *g);
 /* Writes a value or a state to workgroup memory, and reads one of the type of `like`. */
-void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v);
-kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like);
+void tly_group_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v);
+kir_value tly_group_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like);
 /* The value of another lane of the lane group. Every lane must call it. */
-kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
+kir_value tly_group_from(tly_gpu *g, tly_group *t, kir_value v, kir_value lane);
 /* i1: the lane is one of the team's first, each of which stores for one interleaved scan. */
-kir_value tly_team_leads(tly_gpu *g, const tly_team *t);
+kir_value tly_group_leads(tly_gpu *g, const tly_group *t);
 /* The value that lane 0 of lane group 0 has, for the whole team. */
-kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
+kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v);
 /* Ends a loop's trip, so that the next one may write to all slots that this one has read. */
-void tly_team_rest(tly_gpu *g, tly_team *t);
+void tly_group_rest(tly_gpu *g, tly_group *t);
 /* Inclusive over the lanes of each interleaved scan. `sound`, or NULL: a u32 of each lane, 0 or 1.
  * A lane's stays 1 if it is 1 in all lanes that its sum is of, and each partial sum fits
  * (tly_gpu_fits_half). */
-kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound);
+kir_value tly_group_scan_lanes(tly_gpu *g, tly_group *t, kir_value v, kir_value *sound);
 /* Reduces v over the lane group by an operation that is exact in every order. */
-kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
+kir_value tly_group_fold_lanes(tly_gpu *g, tly_group *t, kir_op op, kir_value v);
 /* i1: `holds` is true in every lane of the lane group, or of the team. */
-kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
-kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds);
+kir_value tly_group_all(tly_gpu *g, tly_group *t, kir_value holds);
+kir_value tly_group_every(tly_gpu *g, tly_group *t, kir_value holds);
 /* Teams of several lane groups: the value that lane 0 of this one has. */
-kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group);
+kir_value tly_group_from_group(tly_gpu *g, tly_group *t, kir_value v, kir_value group);
 /* Teams of several lane groups: the values that lane 0 of each has. */
-void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all);
+void tly_group_gather(tly_gpu *g, tly_group *t, kir_value v, kir_value *all);
 /* Reduces v over the team's lanes of each scan by an operation that is exact in every order. */
-kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
+kir_value tly_group_fold(tly_gpu *g, tly_group *t, kir_op op, kir_value v);
 /* The extremes over the team's lanes of each scan. */
-void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
+void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range);
 
 /* The local scan of one tile. An invocation has several segments of `vector` neighbours each. */
 typedef struct tly_tile tly_tile;
@@ -302,21 +302,21 @@ struct tly_tile {
     int64_t apart;     /* bytes from one of these states to the next */
     int staged;        /* elements are in `spilled` from the start, and results go there */
 };
-void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
+void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
-unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);
+unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod unit. */
-kir_value tly_team_scan_of(tly_gpu *g, const tly_team *t);
+kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
-tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                          unsigned i);
 
 /* ---- tiles in memory (tile.c) ---- */
 
 /* `count`: positions from the tile's start that exist, a u32. */
-void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
+void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* Stores one segment where `when` (i1) holds. Little code, for rare paths (tile_vector.c). */
-void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored);
 /* Spills local results to workgroup memory while the tile waits, if the plan says so. A tile that
  * is done again keeps its elements there (tile_vector.c). */
@@ -327,20 +327,20 @@ void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, c
 void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
 /* After the scan: the extremes of this invocation's local results, then those of the team's. */
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
-void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
+void tly_tile_fold(tly_gpu *g, tly_group *t, tly_tile *tile);
 /* Loads, scans, and finds the range. */
-void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
+void tly_tile_scan(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* Turns states into stored elements, in place. `numbers`: none is a NaN. */
-void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, int numbers,
+void tly_tile_narrow(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int numbers,
                      kir_value *shown);
-void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+void tly_tile_store(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);
 /* Stores the results after `carry`, and returns the carry after the tile. If the range of the local
  * results forbids combining them with the carry, the tile is done again (redo.c). */
-kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+kir_value tly_tile_finish(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
 /* Loads, scans and finishes. */
-kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+kir_value tly_tile_pass(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry);
 /* The carry after the tile. A known excess corrects its rounding errors (drift.c). */
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry);
@@ -349,7 +349,7 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
 /* For a tile whose local results do not fit: finds the results after `carry`, or stores them
  * (rereads), and returns the carry after the tile. `fits`, i1: of several scans, this one's results
  * do fit (redo.c). */
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, const tly_tile *tile,
+kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, const tly_tile *tile,
                         kir_value carry, kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
@@ -371,7 +371,7 @@ kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance);
 /* A summary is the combined class of elements, then their largest distance. */
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary);
 void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x);
-void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary);
+void tly_gpu_summary_fold(tly_gpu *g, tly_group *t, kir_value *summary);
 /* i1: the result is this class whatever the carry: NaN, of products zero, of sums infinite. */
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value classes);
 /* i1: local results with these extremes may be combined with the carry. */

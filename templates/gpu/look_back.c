@@ -67,11 +67,11 @@ static void classes_of(const tly_look_back *s, kir_value *summary)
     tly_build *c = &g->c;
     unsigned vector = (unsigned)g->plan->vector;
     kir_value last = sub(c, s->count, u32(g, 1)), first = s->team->base;
-    kir_value end = add(c, first, u32(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
+    kir_value end = add(c, first, u32(g, tly_group_after(g, s->team, tly_gpu_elements(g))));
     const tly_gpu_extent tile = { s->at, s->count };
     tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
-    emit_for(c, &l, first, end, u32(g, tly_team_after(g, s->team, vector)));
+    emit_for(c, &l, first, end, u32(g, tly_group_after(g, s->team, vector)));
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, u32(g, v));
         const tly_place here = tly_gpu_place(&tile, position);
@@ -94,7 +94,7 @@ static void summarise(tly_look_back *s, tly_tile *tile)
     s->mark = u32(g, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return;
-    emit_unless(c, &bad, tly_range_good(c, tile->range, 0));
+    emit_unless(c, &bad, tly_range_is_safe(c, tile->range, 0));
     classes_of(s, summary);
     tly_gpu_summary_fold(g, s->team, summary);
     s->total = summary[0];
@@ -153,7 +153,7 @@ static kir_value carry_before(tly_look_back *s)
     emit_if(c, &looks, is(g, s->team->group, 0));
     carry = find_carry(s, &s->open);
     emit_end(c, &looks);
-    return tly_team_broadcast(g, s->team, carry);
+    return tly_group_broadcast(g, s->team, carry);
 }
 
 kir_value tly_look_draw(tly_gpu *g)
@@ -176,10 +176,10 @@ kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
     return band(c, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
 }
 
-static tly_look_back state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
+static tly_look_back state_of(tly_gpu *g, tly_group *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    tly_look_back s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
+    tly_look_back s = { .g = g, .team = t, .item = item, .leads = tly_group_leads(g, t) };
     kir_value chunk = item->chunk, group = u32(g, t->width);
     s.stalls = tly_look_stalls(g, chunk);
     s.group = udiv(c, chunk, group);
@@ -194,7 +194,7 @@ static void build(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_look_draw(g), 1);
     tly_region exists = { 0 }, last = { 0 };
     emit_if(c, &exists, item.valid);
@@ -219,7 +219,7 @@ static void build(tly_gpu *g, unsigned pass)
     tly_tile_restore(g, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_value is_last = at_most(c, count, u32(g, t.tile));
-    emit_if(c, &last, band(c, is_last, tly_team_leads(g, &t)));
+    emit_if(c, &last, band(c, is_last, tly_group_leads(g, &t)));
     tly_gpu_last_carry(g, &item, u32(g, 0), carry);
     emit_end(c, &last);
     emit_end(c, &exists);

@@ -33,7 +33,7 @@ kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper);
 
 typedef struct tly_look_back {
     tly_gpu *g;
-    tly_team *team;
+    tly_group *team;
     const tly_gpu_item *item;
     const tly_gpu_row *at;   /* of the tile's first position */
     kir_value count;         /* positions from there on */

@@ -45,7 +45,7 @@ static void wait_for_totals(tly_look_back *s)
     tly_look_while(g, &looks);
     total = tly_record_look(g, at, 0, &mark);
     lacks = band(c, exists, is(g, mark, 0));
-    lacks = tly_not(c, tly_team_all(g, s->team, tly_not(c, lacks)));
+    lacks = tly_not(c, tly_group_all(g, s->team, tly_not(c, lacks)));
     emit_end(c, &looks);
     s->totals = choose(c, exists, total, s->total);
     s->marks = choose(c, exists, mark, s->mark);
@@ -58,12 +58,12 @@ void tly_look_for_totals(tly_look_back *s)
     tly_build *c = &g->c;
     wait_for_totals(s);
     if (tly_range_count(c) == 0) {
-        s->sums = tly_team_scan_lanes(g, s->team, s->totals, NULL);
+        s->sums = tly_group_scan_lanes(g, s->team, s->totals, NULL);
         return;
     }
     kir_value good = band(c, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
     s->sound = choose(c, good, u32(g, 1), u32(g, 0));
-    s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
+    s->sums = tly_group_scan_lanes(g, s->team, s->totals, &s->sound);
 }
 
 kir_value tly_look_sum(const tly_look_back *s, kir_value number, kir_value *sound)
@@ -71,8 +71,8 @@ kir_value tly_look_sum(const tly_look_back *s, kir_value number, kir_value *soun
     tly_gpu *g = s->g;
     *sound = i1(&g->c, 1);
     if (tly_range_count(&g->c) > 0)
-        *sound = is(g, tly_team_from(g, s->team, s->sound, number), 1);
-    return tly_team_from(g, s->team, s->sums, number);
+        *sound = is(g, tly_group_from(g, s->team, s->sound, number), 1);
+    return tly_group_from(g, s->team, s->sums, number);
 }
 
 /* A class as it stands; of a total its own, and its elements may be far from 1. */
@@ -98,8 +98,8 @@ kir_value tly_look_summarise(const tly_look_back *s, kir_value sum, kir_value so
         return sum;
     emit_unless(c, &bad, sound);
     emit_for(c, &l, u32(g, 0), add(c, s->before, u32(g, 1)), u32(g, 1));
-    tly_look_add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
-                         tly_team_from(g, s->team, s->marks, l.i));
+    tly_look_add_classes(g, classes, tly_group_from(g, s->team, s->totals, l.i),
+                         tly_group_from(g, s->team, s->marks, l.i));
     emit_end(c, &l);
     sum = classes[0];
     *mark = tly_look_mark_classes(g, classes[1]);
@@ -115,7 +115,7 @@ static kir_value look_at_groups(const tly_look_back *s, kir_value *base)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    tly_team *t = s->team;
+    tly_group *t = s->team;
     kir_value last = u32(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
     kir_value exists = ule(c, back, s->group);
     kir_value group = choose(c, exists, sub(c, s->group, back), s->group);
@@ -123,13 +123,13 @@ static kir_value look_at_groups(const tly_look_back *s, kir_value *base)
     kir_value total = tly_record_look(g, tly_look_at(s, group, u32(g, TLY_GROUP_TOTAL)), 0, &mark);
     has = band(c, exists, differ(c, has, u32(g, 0)));
     kir_value beyond = choose(c, has, add(c, t->lane, u32(g, 1)), u32(g, 0));
-    beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
+    beyond = tly_group_fold_lanes(g, t, KIR_UMAX, beyond);
     kir_value known = differ(c, beyond, u32(g, 0));
     kir_value from = choose(c, known, sub(c, beyond, u32(g, 1)), last);
-    *base = tly_team_from(g, t, there, from);
+    *base = tly_group_from(g, t, there, from);
     tly_region l = { .state = { &known, base } };
     emit_for(c, &l, from, last, u32(g, 1));
-    kir_value next = tly_team_from(g, t, total, l.i), of = tly_team_from(g, t, mark, l.i);
+    kir_value next = tly_group_from(g, t, total, l.i), of = tly_group_from(g, t, mark, l.i);
     known = band(c, known, tly_look_combines(g, *base, next, of, 1));
     *base = tly_combine(c, *base, next);
     emit_end(c, &l);
@@ -150,11 +150,11 @@ static kir_value look_at_tiles(const tly_look_back *s, kir_value *carry)
     tly_region l = { .state = { &known, carry } };
     *carry = s->base;
     emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
-    kir_value total = tly_team_from(g, s->team, s->totals, l.i);
-    kir_value mark = tly_team_from(g, s->team, s->marks, l.i);
-    kir_value takes = differ(c, tly_team_from(g, s->team, has, l.i), u32(g, 0));
+    kir_value total = tly_group_from(g, s->team, s->totals, l.i);
+    kir_value mark = tly_group_from(g, s->team, s->marks, l.i);
+    kir_value takes = differ(c, tly_group_from(g, s->team, has, l.i), u32(g, 0));
     kir_value goes = band(c, known, tly_look_combines(g, *carry, total, mark, 0));
-    kir_value next = choose(c, takes, tly_team_from(g, s->team, after, l.i),
+    kir_value next = choose(c, takes, tly_group_from(g, s->team, after, l.i),
                             tly_combine(c, *carry, total));
     kir_value sum = tly_look_sum(s, l.i, &sound);
     sound = band(c, fits, sound);

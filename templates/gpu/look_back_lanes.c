@@ -50,7 +50,7 @@ static void find_extremes(tly_lanes *t, scanned *tile)
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
     tly_range_track(c, range, tile->total);
     tly_range_fold(c, range, tile->range);
-    tly_lanes_fold(t, &tile->range[0], tly_watches_products(c) ? &tile->range[1] : NULL);
+    tly_lanes_fold(t, &tile->range[0], tly_checks_products(c) ? &tile->range[1] : NULL);
 }
 
 /* Of this invocation's elements, read again a few at once, lest all tiles keep them in registers
@@ -84,7 +84,7 @@ static void summarise(tly_lanes *t, scanned *tile)
     tile->mark = u32(g, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return;
-    kir_value good = tly_range_good(c, tile->range, 0);
+    kir_value good = tly_range_is_safe(c, tile->range, 0);
     emit_if(c, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, band(c, t->exists, tly_not(c, good))));
     classes_of(t, summary);
     tly_lanes_scan(t, summary[0], 0, &before, &all);
@@ -176,7 +176,7 @@ static tly_lanes lanes_of(tly_gpu *g)
     const tly_gpu_plan *p = g->plan;
     unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
     tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
-    t.spans = (unsigned)tly_gpu_lanes_segments(p);
+    t.spans = (unsigned)tly_gpu_lanes_spans(p);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value span = udiv(c, t.local, u32(g, lanes));
     t.lane = sub(c, t.local, mul(c, span, u32(g, lanes)));
@@ -187,10 +187,10 @@ static tly_lanes lanes_of(tly_gpu *g)
     t.flags = kir_shared(c->b, 16);
     t.found = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
     t.marks = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * 4);
-    if (tly_gpu_lanes_are_turned(p->team))
+    if (tly_gpu_lanes_are_transposed(p->team))
         t.stage = kir_shared(c->b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
-    else if (tly_gpu_parks(c->p, p))
-        t.stage = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(c->p, p));
+    else if (tly_gpu_spills(c->p, p))
+        t.stage = kir_shared(c->b, (uint32_t)tly_gpu_spilled_bytes(c->p, p));
     return t;
 }
 

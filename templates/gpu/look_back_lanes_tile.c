@@ -9,7 +9,7 @@
 
 static int is_transposed(const tly_lanes *t)
 {
-    return tly_gpu_lanes_are_turned((int32_t)t->lanes);
+    return tly_gpu_lanes_are_transposed((int32_t)t->lanes);
 }
 
 /* ---- who accesses what ---- */
@@ -54,7 +54,7 @@ static kir_value is_whole(tly_lanes *t)
 
 static unsigned slot_bytes(const tly_lanes *t)
 {
-    return tly_gpu_turned_slot(t->g->c.p);
+    return tly_gpu_transposed_slot(t->g->c.p);
 }
 
 /* Slots of a span: odd, so that neighbouring spans' are in different banks. */
@@ -130,7 +130,7 @@ void tly_lanes_spill(tly_lanes *t, const kir_value *y)
 {
     tly_build *c = &t->g->c;
     tly_region works = { 0 };
-    if (!tly_gpu_parks(c->p, t->g->plan))
+    if (!tly_gpu_spills(c->p, t->g->plan))
         return;
     emit_if(c, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
@@ -144,7 +144,7 @@ void tly_lanes_spill(tly_lanes *t, const kir_value *y)
 void tly_lanes_reload(tly_lanes *t, kir_value *y)
 {
     tly_build *c = &t->g->c;
-    for (unsigned i = 0; i < t->steps && tly_gpu_parks(c->p, t->g->plan); i++) {
+    for (unsigned i = 0; i < t->steps && tly_gpu_spills(c->p, t->g->plan); i++) {
         int64_t offset;
         kir_value p = spilled_at(t, i, &offset);
         y[i] = kir_load(c->b, c->acc, p, offset, c->acc_bytes);

@@ -36,10 +36,10 @@ static field field_of(const tly_lane_look_back *s, kir_value tile, unsigned whic
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value items = tly_gpu_widened(g, tly_gpu_items(g));
+    kir_value items = tly_gpu_as_offset(g, tly_gpu_items(g));
     kir_value number = add(c, mul(c, tile, u32(g, FIELDS)), u32(g, which));
-    kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, tly_record_words(g)));
-    at = add(c, mul(c, at, items), tly_gpu_widened(g, s->t->item.index));
+    kir_value at = mul(c, tly_gpu_as_offset(g, number), tly_gpu_offset(g, tly_record_words(g)));
+    at = add(c, mul(c, at, items), tly_gpu_as_offset(g, s->t->item.index));
     at = add(c, mul(c, at, tly_gpu_offset(g, 4)), tly_gpu_offset(g, g->launch->header_bytes));
     return (field){ ptradd(c, arg(c, KIR_ARG_SCRATCH), at), mul(c, items, tly_gpu_offset(g, 4)) };
 }

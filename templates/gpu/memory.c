@@ -28,13 +28,13 @@ static int is_narrow(unsigned bytes)
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
 {
     tly_build *c = &g->c;
-    return is_narrow(c->bytes[TLY_IN]) ? tly_widen_word(c, stored) : tly_widen(c, stored);
+    return is_narrow(c->bytes[TLY_IN]) ? tly_widen_u32(c, stored) : tly_widen(c, stored);
 }
 
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 {
     tly_build *c = &g->c;
-    return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_word(c, acc) : tly_narrow(c, acc);
+    return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, acc) : tly_narrow(c, acc);
 }
 
 /* ---- stored elements ---- */
@@ -190,8 +190,8 @@ unsigned tly_gpu_record_bytes(const tly_gpu *g)
 static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsigned bytes)
 {
     tly_build *c = &g->c;
-    kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, bytes));
-    at = add(c, at, tly_gpu_widened(g, from));
+    kir_value at = mul(c, tly_gpu_as_offset(g, number), tly_gpu_offset(g, bytes));
+    at = add(c, at, tly_gpu_as_offset(g, from));
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 

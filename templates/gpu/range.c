@@ -73,7 +73,7 @@ static kir_value absolute(tly_gpu *g, kir_value x)
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return choose(c, tly_gpu_finite(g, x), tly_neutral(c, c->acc), x);
     kir_value sign = choose(c, olt(c, x, real(g, ZERO)), real(g, MINUS_ONE), real(g, ONE));
     return choose(c, regular(g, x), sign, x);
@@ -92,7 +92,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 
 int tly_gpu_has_distance(const tly_gpu *g)
 {
-    return tly_watches_products(&g->c);
+    return tly_checks_products(&g->c);
 }
 
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
@@ -110,11 +110,11 @@ void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
         summary[1] = umax(c, summary[1], tly_gpu_distance(g, x));
 }
 
-void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
+void tly_gpu_summary_fold(tly_gpu *g, tly_group *t, kir_value *summary)
 {
-    summary[0] = tly_team_fold(g, t, tly_combines_by(g->c.p), summary[0]);
+    summary[0] = tly_group_fold(g, t, tly_combines_by(g->c.p), summary[0]);
     if (tly_gpu_has_distance(g))
-        summary[1] = tly_team_fold(g, t, KIR_UMAX, summary[1]);
+        summary[1] = tly_group_fold(g, t, KIR_UMAX, summary[1]);
 }
 
 /* The least float above all those with these upper 32 bits. */
@@ -148,7 +148,7 @@ kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
     tly_build *c = &g->c;
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return is_lost(g, summary);
     return bor(c, oeq(c, summary, real(g, ZERO)), uno(c, summary, summary));
 }
@@ -203,17 +203,17 @@ void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value good = tly_range_good(c, range, carry);
-    if (!tly_watches_products(c))
+    kir_value good = tly_range_is_safe(c, range, carry);
+    if (!tly_checks_products(c))
         return good;
-    return bor(c, good, band(c, tly_range_good(c, range, 0), is_lost(g, carry)));
+    return bor(c, good, band(c, tly_range_is_safe(c, range, 0), is_lost(g, carry)));
 }
 
 /* Zero, infinity and NaN are good for every product. */
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
     tly_build *c = &g->c;
-    return tly_watches_products(c) ? bor(c, good, is_lost(g, x)) : good;
+    return tly_checks_products(c) ? bor(c, good, is_lost(g, x)) : good;
 }
 
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)

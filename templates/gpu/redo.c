@@ -48,7 +48,7 @@ static void find_first(tly_gpu *g, tly_redo *r)
     for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value own = add(c, r->own, u32(g, s * r->per));
         kir_value turn = umin(c, first, own);
-        first = choose(c, tly_range_good(c, r->tile->ranges[s], r->carry), first, turn);
+        first = choose(c, tly_range_is_safe(c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements have no turn */
         kir_value idle = ule(c, u32(g, r->team->used), r->team->lane);
@@ -57,11 +57,11 @@ static void find_first(tly_gpu *g, tly_redo *r)
     if (tly_gpu_has_distance(g)) { /* a largest and a smallest u32, as extremes are */
         pair[0] = r->distance;
         pair[1] = first;
-        tly_team_fold_range(g, r->team, pair);
+        tly_group_fold_range(g, r->team, pair);
         r->distance = pair[0];
         first = pair[1];
     } else {
-        first = tly_team_fold(g, r->team, KIR_UMIN, first);
+        first = tly_group_fold(g, r->team, KIR_UMIN, first);
     }
     r->settled = tly_gpu_settled(g, r->carry, r->distance);
     first = choose(c, r->settled, u32(g, 0), first);
@@ -80,8 +80,8 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
     kir_value rounds = udiv(c, r->first, u32(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, u32(g, r->per)));
     if (g->unit > 1)
-        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_team_scan_of(g, r->team));
-    return tly_team_from(g, r->team, tly_combine(c, r->carry, before), lane);
+        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_group_scan_of(g, r->team));
+    return tly_group_from(g, r->team, tly_combine(c, r->carry, before), lane);
 }
 
 static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
@@ -113,8 +113,8 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
     (together ? emit_for : emit_for_while)(c, &l, low, turns, u32(g, 1));
     kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
-        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_team_scan_of(g, r->team));
-    kir_value after = tly_team_from(g, r->team, through(g, x, r->prefix), lane);
+        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_group_scan_of(g, r->team));
+    kir_value after = tly_group_from(g, r->team, through(g, x, r->prefix), lane);
     r->from[s] = choose(c, mine, r->prefix, r->from[s]);
     if (together) {
         kir_value due = at_most(c, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
@@ -125,7 +125,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
     }
     r->stop = add(c, r->stop, u32(g, 1));
     if (g->plan->scan == 0)
-        tly_team_rest(g, r->team);
+        tly_group_rest(g, r->team);
     emit_end(c, &l);
 }
 
@@ -151,10 +151,10 @@ static void take_turns_by_groups(tly_gpu *g, tly_redo *r)
     for (unsigned s = 0; s < segments_of(g); s++)
         take_turns(g, r, s);
     emit_end(c, &its);
-    r->prefix = tly_team_from_group(g, r->team, r->prefix, l.i);
-    r->stop = tly_team_from_group(g, r->team, r->stop, l.i);
+    r->prefix = tly_group_from_group(g, r->team, r->prefix, l.i);
+    r->stop = tly_group_from_group(g, r->team, r->stop, l.i);
     r->goes_on = goes_on(g, r, r->prefix);
-    tly_team_rest(g, r->team);
+    tly_group_rest(g, r->team);
     emit_end(c, &l);
 }
 
@@ -167,13 +167,13 @@ static void walk(tly_gpu *g, tly_redo *r)
     for (unsigned s = 0; s < segments_of(g); s++)
         r->from[s] = r->carry;
     if (r->team->groups > 1) {
-        tly_team_rest(g, r->team);
+        tly_group_rest(g, r->team);
         take_turns_by_groups(g, r);
     } else {
         kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
         r->prefix = choose(c, r->settled, r->carry, begun);
         if (g->plan->scan == 0)
-            tly_team_rest(g, r->team);
+            tly_group_rest(g, r->team);
         for (unsigned s = 0; s < segments_of(g); s++)
             take_turns(g, r, s);
     }
@@ -196,7 +196,7 @@ static void begin_again(tly_gpu *g, tly_redo *r)
     for (unsigned s = 0; s < segments_of(g) && tile->spilled && !tile->staged; s++)
         tly_tile_spill_vector(g, tile, s, tile->x + (size_t)s * vector_of(g));
     r->distance = distance_of(g, tile);
-    tly_team_scan(g, r->team, tile);
+    tly_group_scan(g, r->team, tile);
     tly_tile_find_range(g, tile);
     number_turns(g, r);
     find_first(g, r);
@@ -206,7 +206,7 @@ static void begin_again(tly_gpu *g, tly_redo *r)
         tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
 }
 
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, const tly_tile *tile,
+kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, const tly_tile *tile,
                         kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;

@@ -6,7 +6,7 @@
 #include "gpu.h"
 
 typedef struct tly_redo {
-    tly_team *team;
+    tly_group *team;
     const tly_gpu_extent *extent; /* of the tile */
     tly_tile *tile;               /* elements and local results */
     kir_value carry;

@@ -80,7 +80,7 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
     tly_build *c = &g->c;
     tly_region stores = { 0 };
     for (unsigned v = 0; v < vector_of(g); v++) {
-        const tly_place here = tly_team_place(g, r->team, r->extent, s * vector_of(g) + v);
+        const tly_place here = tly_group_place(g, r->team, r->extent, s * vector_of(g) + v);
         shown[v] = tly_gpu_narrow(g, tly_show(c, &here, shown[v]));
     }
     if (!r->tile->staged) {
@@ -157,5 +157,5 @@ void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
             rest->x[s * vector_of(g) + v] = choose(c, is_late(g, r, s), class, none);
         }
     }
-    tly_team_scan(g, r->team, rest);
+    tly_group_scan(g, r->team, rest);
 }

@@ -39,7 +39,7 @@ static kir_value record_at(tly_gpu_reduce *r, kir_value number)
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     kir_value bytes = tly_gpu_offset(g, g->launch->record_bytes);
-    kir_value at = mul(c, tly_gpu_widened(g, number), bytes);
+    kir_value at = mul(c, tly_gpu_as_offset(g, number), bytes);
     at = add(c, at, tly_gpu_offset(g, g->launch->header_bytes));
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
@@ -50,7 +50,7 @@ static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     kir_value bytes = mul(c, output, u32(g, tly_gpu_reduce_record_bytes(g)));
-    return ptradd(c, record, tly_gpu_widened(g, bytes));
+    return ptradd(c, record, tly_gpu_as_offset(g, bytes));
 }
 
 /* An output's records by `stride`: those of a chunk lie side by side. */
@@ -106,7 +106,7 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const tly_gpu_row *row = at->of;
     kir_value bytes = mul(c, at->lane, u32(g, c->bytes[tensor]));
-    return ptradd(c, row->tensor[tensor].at, tly_gpu_widened(g, bytes));
+    return ptradd(c, row->tensor[tensor].at, tly_gpu_as_offset(g, bytes));
 }
 
 /* One output of an item from its state. */
@@ -120,7 +120,7 @@ static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span
 }
 
 /* All outputs of an item, or their records of a chunk. `team`: NULL for one invocation. */
-static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
+static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team)
 {
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
@@ -131,7 +131,7 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
     tly_gpu_reduce_span(r, &s, team, state);
     tly_region leads = { 0 };
     if (team != NULL)
-        emit_if(c, &leads, tly_team_leads(g, team));
+        emit_if(c, &leads, tly_group_leads(g, team));
     for (unsigned i = 0; i < g->lanes; i++) {
         if (records)
             save(r, part_at(r, record_at(r, item->record), u32(g, i)), state[i]);
@@ -143,7 +143,7 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
 }
 
 /* One output of an item, from the records of its chunks. */
-static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team,
+static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team,
                        kir_value output)
 {
     tly_gpu *g = r->g;
@@ -154,18 +154,18 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
         finish(r, &row, &all, output, combine_records(r, item, output, u32(g, 0), 1));
         return;
     }
-    kir_value from = tly_gpu_team_member(r, team);
-    kir_value state = combine_records(r, item, output, from, tly_gpu_team_size(team));
+    kir_value from = tly_gpu_group_member(r, team);
+    kir_value state = combine_records(r, item, output, from, tly_gpu_group_size(team));
     state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
     tly_region leads = { 0 };
-    emit_if(c, &leads, tly_team_leads(g, team));
+    emit_if(c, &leads, tly_group_leads(g, team));
     finish(r, &row, &all, output, state);
     emit_end(c, &leads);
 }
 
 /* `items` of a workgroup, of which this is number `member`. The last of two passes takes the
  * outputs one by one: it is short, and wants many invocations. */
-static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir_value member)
+static void build(tly_gpu *g, unsigned pass, tly_group *team, unsigned items, kir_value member)
 {
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g), last = chunks && pass > 0;
@@ -197,7 +197,7 @@ static void build_lanes(tly_gpu *g, unsigned pass)
 
 static void build_rows(tly_gpu *g, unsigned pass)
 {
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     build(g, pass, &t, (unsigned)(g->plan->workgroup / g->plan->team), t.number);
 }
 

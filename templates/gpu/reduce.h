@@ -13,7 +13,7 @@
 typedef struct tly_gpu_reduce {
     tly_gpu *g;
     /* How the order of these states may leave the range where the loop's does not. */
-    tly_watch watch;
+    tly_range_check watch;
     int is_free; /* states may be combined in any order */
     int whole;   /* sums of integers of whatever length: records have 128 bits */
     /* What elements of each of the outputs side by side are multiplied by, where they are scaled
@@ -78,18 +78,18 @@ typedef struct tly_gpu_rules {
 void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
                            kir_value *state);
 void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
-                           const tly_team *t, kir_value *state);
+                           const tly_group *t, kir_value *state);
 /* The team's states as one, in a fixed tree. */
-kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules *rules,
+kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rules *rules,
                               kir_value state);
 /* Invocations of a team, and this one's number among them. */
-unsigned tly_gpu_team_size(const tly_team *t);
-kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t);
+unsigned tly_gpu_group_size(const tly_group *t);
+kir_value tly_gpu_group_member(tly_gpu_reduce *r, const tly_group *t);
 
 /* ---- reduce_range.c ---- */
 
 /* A span's states as records have them, of one invocation (t: NULL) or a team. */
-void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state);
+void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t, kir_value *state);
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);

@@ -140,7 +140,7 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
     tly_build *c = &r->g->c;
     int floating = tly_class_of((tally_dtype)problem(r)->tensor[TLY_OUT].dtype) == TLY_FLOATING;
     if (row(r)->compares && !r->indexed)
-        return floating ? tly_turn(c, y, magnitude_of(r)) : y;
+        return floating ? tly_order_bits(c, y, magnitude_of(r)) : y;
     if (kir_is_float(type_of(c, y)) && floating)
         return tly_gpu_narrow(r->g, y);
     return tly_reduce_as(c, KIR_TYPE(c->bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);

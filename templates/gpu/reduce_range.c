@@ -95,10 +95,10 @@ static const tly_gpu_rules records_of_squares = { NULL, tly_reduce_join_squares,
 
 static kir_value no_whole(tly_build *c)
 {
-    return tly_reduce_no_whole(c, 1);
+    return tly_reduce_no_i128(c, 1);
 }
 
-static const tly_gpu_rules records_of_wholes = { NULL, tly_reduce_join_whole, no_whole, NULL, 0 };
+static const tly_gpu_rules records_of_wholes = { NULL, tly_reduce_join_i128, no_whole, NULL, 0 };
 
 /* ---- products: mantissa, exponent, and the excess of what has stayed near 1 (drift.c) ---- */
 
@@ -178,7 +178,7 @@ static const tly_gpu_rules products = { lift_split, join_products, one, take_pro
 
 /* ---- spans ---- */
 
-static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s, tly_team *t,
+static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s, tly_group *t,
                  kir_value *state)
 {
     if (t == NULL) {
@@ -190,7 +190,7 @@ static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_sp
 }
 
 /* Where a sum is finite, its parts are not looked at: whatever the outputs beside it need. */
-static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
+static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
     kir_value parts[TLY_GPU_MOST_ELEMENTS], finite[TLY_GPU_MOST_ELEMENTS], all = 0;
@@ -216,7 +216,7 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
 }
 
 /* The same where no sum is one to be made again, be it only because it is 0. */
-static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
+static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
     kir_value again[TLY_GPU_MOST_ELEMENTS], stray[TLY_GPU_MOST_ELEMENTS], some = 0;
@@ -224,9 +224,9 @@ static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, ki
     unsigned n = r->g->lanes;
     walk(r, r->is_free ? &plain : &in_order, s, t, state);
     for (unsigned i = 0; i < n; i++) {
-        stray[i] = tly_reduce_strays(c, state[i], yes, yes);
+        stray[i] = tly_reduce_wrong_squares(c, state[i], yes, yes);
         some = i > 0 ? bor(c, some, stray[i]) : stray[i];
-        r->stretch[i] = tly_reduce_stretch(c, state[i]);
+        r->stretch[i] = tly_reduce_square_scale(c, state[i]);
         again[i] = state[i];
     }
     tly_region bad = { 0 };
@@ -240,15 +240,15 @@ static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, ki
     }
 }
 
-void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
+void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t, kir_value *state)
 {
-    if (r->watch == TLY_WATCH_SUMS)
+    if (r->watch == TLY_CHECK_SUMS)
         sums_of(r, s, t, state);
-    else if (r->watch == TLY_WATCH_SQUARES)
+    else if (r->watch == TLY_CHECK_SQUARES)
         squares_of(r, s, t, state);
     else
         walk(r,
-             r->watch == TLY_WATCH_PRODUCTS ? &products
+             r->watch == TLY_CHECK_PRODUCTS ? &products
              : r->is_free                   ? &plain
                                             : &in_order,
              s, t, state);
@@ -258,9 +258,9 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, 
 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 {
-    return r->watch == TLY_WATCH_SUMS       ? &records_of_sums
-           : r->watch == TLY_WATCH_PRODUCTS ? &products
-           : r->watch == TLY_WATCH_SQUARES  ? &records_of_squares
+    return r->watch == TLY_CHECK_SUMS       ? &records_of_sums
+           : r->watch == TLY_CHECK_PRODUCTS ? &products
+           : r->watch == TLY_CHECK_SQUARES  ? &records_of_squares
            : r->whole                       ? &records_of_wholes
            : r->is_free                     ? &plain
                                             : &in_order;
@@ -269,9 +269,9 @@ const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
 {
     const tly_build *c = &g->c;
-    const int sums = tly_is_watched_as(c->p, TLY_WATCH_SUMS);
-    const int products = tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS);
-    const int squares = tly_is_watched_as(c->p, TLY_WATCH_SQUARES) && tly_keeps_range(c->p);
+    const int sums = tly_is_checked_as(c->p, TLY_CHECK_SUMS);
+    const int products = tly_is_checked_as(c->p, TLY_CHECK_PRODUCTS);
+    const int squares = tly_is_checked_as(c->p, TLY_CHECK_SQUARES) && tly_keeps_range(c->p);
     const int whole = tly_operator_of(c->p)->exact && !tly_is_floating(c);
     return sums || products   ? 3 * c->acc_bytes
            : squares || whole ? 2 * c->acc_bytes
@@ -337,7 +337,7 @@ static kir_value result_of_product(tly_gpu_reduce *r, const tly_gpu_span *all, k
     state = tly_reduce_join(c, state, one);
     kir_value y = tly_reduce_product_of(c, state);
     tly_region beyond = { .state = { &y } };
-    emit_if(c, &beyond, tly_reduce_endless(c, y));
+    emit_if(c, &beyond, tly_reduce_infinite(c, y));
     y = by_loop(r, all, kir_part(c->b, state, 0), y);
     emit_end(c, &beyond);
     return y;
@@ -347,7 +347,7 @@ static kir_value result_of_product(tly_gpu_reduce *r, const tly_gpu_span *all, k
 static kir_value result_of_sum(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
-    kir_value again = tly_reduce_large(c, kir_part(c->b, state, 2));
+    kir_value again = tly_reduce_scale_up(c, kir_part(c->b, state, 2));
     kir_value some = une(c, other, constant(c, c->acc, 0));
     again = choose(c, some, other, again);
     return tly_show(c, at, choose(c, tly_reduce_finite(c, sum), sum, again));
@@ -363,7 +363,7 @@ static kir_value result_of_kept_sum(tly_build *c, const tly_place *at, kir_value
     kir_value far = tly_not(c, bor(c, finite, some));
     kir_value again = choose(c, far, kir_part(c->b, state, 2), other);
     sum = choose(c, finite, sum, again);
-    return tly_show_times(c, at, sum, choose(c, far, tly_reduce_large(c, one), one));
+    return tly_show_times(c, at, sum, choose(c, far, tly_reduce_scale_up(c, one), one));
 }
 
 static kir_value result_of_squares(tly_build *c, const tly_place *at, kir_value state)
@@ -378,12 +378,12 @@ kir_value tly_gpu_reduce_result(tly_gpu_reduce *r, const tly_gpu_span *all, cons
 {
     tly_build *c = &r->g->c;
     if (r->whole)
-        return tly_mean_of_whole(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
-    if (r->watch == TLY_WATCH_SUMS)
+        return tly_mean_of_wide(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
+    if (r->watch == TLY_CHECK_SUMS)
         return tly_keeps_range(c->p) ? result_of_kept_sum(c, at, state)
                                      : result_of_sum(c, at, state);
-    if (r->watch == TLY_WATCH_SQUARES)
+    if (r->watch == TLY_CHECK_SQUARES)
         return result_of_squares(c, at, state);
     return tly_show(c, at,
-                    r->watch == TLY_WATCH_PRODUCTS ? result_of_product(r, all, state) : state);
+                    r->watch == TLY_CHECK_PRODUCTS ? result_of_product(r, all, state) : state);
 }

@@ -11,14 +11,14 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     tly_build *c = &g->c;
     const tly_operator *o = tly_operator_of(g->c.p);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
-    int leaves = tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ||
-                 tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
+    int leaves = tly_is_checked_as(g->c.p, TLY_CHECK_SUMS) ||
+                 tly_is_checked_as(g->c.p, TLY_CHECK_PRODUCTS);
     int serial = g->c.p->order == TALLY_ORDER_SERIAL, keeps = tly_keeps_range(g->c.p);
     /* What is added comes in the order of memory, whichever way the descriptor goes through it. */
-    int adds = o->watch == TLY_WATCH_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
+    int adds = o->watch == TLY_CHECK_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
     tly_gpu_reduce r = {
         .g = g,
-        .watch = keeps || (leaves && (watched || adds)) ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .watch = keeps || (leaves && (watched || adds)) ? (tly_range_check)o->watch : TLY_CHECK_NONE,
         .is_free = !serial && (watched || !leaves),
         .whole = o->exact && !floating && tly_gpu_has_chunks(g),
         .indexed = tly_has_index(g->c.p),
@@ -77,8 +77,8 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     }
     if (r->rank == 0) { /* the position may be above 32 bits */
         tly_gpu_axis *in = &s.row.tensor[TLY_IN];
-        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), in->step);
-        in->at = ptradd(c, in->at, mul(c, tly_gpu_widened(r->g, part), bytes));
+        kir_value bytes = mul(c, tly_gpu_as_offset(r->g, r->chunk_length), in->step);
+        in->at = ptradd(c, in->at, mul(c, tly_gpu_as_offset(r->g, part), bytes));
         s.from = u32(r->g, 0);
     }
     return s;
@@ -92,10 +92,10 @@ static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
     for (unsigned dim = r->rank - 1; dim > 0; dim--) {
         kir_value up = udiv(c, step, r->size[dim]);
         kir_value index = sub(c, step, mul(c, up, r->size[dim]));
-        offset = add(c, offset, mul(c, tly_gpu_widened(r->g, index), r->in[dim]));
+        offset = add(c, offset, mul(c, tly_gpu_as_offset(r->g, index), r->in[dim]));
         step = up;
     }
-    return add(c, offset, mul(c, tly_gpu_widened(r->g, step), r->in[0]));
+    return add(c, offset, mul(c, tly_gpu_as_offset(r->g, step), r->in[0]));
 }
 
 kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
@@ -111,6 +111,6 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
     tly_gpu_span one = *s;
     tly_gpu_axis *in = &one.row.tensor[TLY_IN];
     kir_value bytes = mul(&g->c, output, u32(g, g->c.bytes[TLY_IN]));
-    in->at = ptradd(&g->c, in->at, tly_gpu_widened(g, bytes));
+    in->at = ptradd(&g->c, in->at, tly_gpu_as_offset(g, bytes));
     return one;
 }

@@ -41,7 +41,7 @@ static kir_value address(walk *w, kir_value q)
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
     if (w->in)
-        return ptradd(c, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.tensor[TLY_IN].step));
+        return ptradd(c, w->in, mul(c, tly_gpu_as_offset(r->g, q), w->span->row.tensor[TLY_IN].step));
     kir_value position = add(c, w->span->from, q);
     kir_value up = udiv(c, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
@@ -278,49 +278,49 @@ void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const 
     go(&w, serial, state);
 }
 
-unsigned tly_gpu_team_size(const tly_team *t)
+unsigned tly_gpu_group_size(const tly_group *t)
 {
     return t->width * t->groups;
 }
 
-kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t)
+kir_value tly_gpu_group_member(tly_gpu_reduce *r, const tly_group *t)
 {
     tly_build *c = &r->g->c;
     return add(c, mul(c, t->group, u32(r->g, t->width)), t->lane);
 }
 
 void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
-                           const tly_team *t, kir_value *state)
+                           const tly_group *t, kir_value *state)
 {
     walk w = { .r = r,
                .rules = rules,
                .span = s,
-               .first = tly_gpu_team_member(r, t),
-               .sharers = tly_gpu_team_size(t) };
+               .first = tly_gpu_group_member(r, t),
+               .sharers = tly_gpu_group_size(t) };
     go(&w, shared, state);
 }
 
 /* ---- folds ---- */
 
-static kir_value from_lane(tly_gpu_reduce *r, tly_team *t, kir_value state, kir_value lane)
+static kir_value from_lane(tly_gpu_reduce *r, tly_group *t, kir_value state, kir_value lane)
 {
     tly_build *c = &r->g->c;
     kir_value v[KIR_MAX_PARTS];
     unsigned parts = kir_parts(c->b, state);
     for (unsigned i = 0; i < parts; i++)
-        v[i] = tly_team_from(r->g, t, kir_part(c->b, state, i), lane);
+        v[i] = tly_group_from(r->g, t, kir_part(c->b, state, i), lane);
     return kir_tuple(c->b, parts, v);
 }
 
 /* Part by part through workgroup memory, combined in the groups' order. */
-static kir_value fold_groups(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules *rules,
+static kir_value fold_groups(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rules *rules,
                              kir_value state)
 {
     tly_build *c = &r->g->c;
-    kir_value part[KIR_MAX_PARTS][TLY_GPU_MOST_GROUPS], all = 0;
+    kir_value part[KIR_MAX_PARTS][TLY_GPU_MOST_CLUSTERS], all = 0;
     unsigned parts = kir_parts(c->b, state);
     for (unsigned i = 0; i < parts; i++)
-        tly_team_gather(r->g, t, kir_part(c->b, state, i), part[i]);
+        tly_group_gather(r->g, t, kir_part(c->b, state, i), part[i]);
     for (unsigned k = 0; k < t->groups; k++) {
         kir_value v[KIR_MAX_PARTS];
         for (unsigned i = 0; i < parts; i++)
@@ -331,7 +331,7 @@ static kir_value fold_groups(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules
     return all;
 }
 
-kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules *rules,
+kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rules *rules,
                               kir_value state)
 {
     tly_gpu *g = r->g;

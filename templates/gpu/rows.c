@@ -22,14 +22,14 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
 }
 
 /* Publishes the stretch's class for those of its scans whose total is bad. */
-static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value good, kir_value *all,
+static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value good, kir_value *all,
                       kir_value *range)
 {
     tly_build *c = &g->c;
     kir_value summary[2];
     tly_region fine = { .state = { all } }, tiles = { .state = { &summary[0], &summary[1] } };
     emit_carry(&fine, tly_range_count(c), range);
-    emit_unless(c, &fine, g->unit > 1 ? tly_team_all(g, t, good) : good);
+    emit_unless(c, &fine, g->unit > 1 ? tly_group_all(g, t, good) : good);
     tly_gpu_summary_begin(g, summary);
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     tly_tile tile = { .publish = NULL };
@@ -44,7 +44,7 @@ static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value g
 }
 
 /* Stores a chunk's total and extremes in its record. */
-static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
+static void total(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
     unsigned guarded = tly_range_count(c);
@@ -56,31 +56,31 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     tly_tile tile = { .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
-    tly_team_scan(g, t, &tile);
+    tly_group_scan(g, t, &tile);
     kir_value before = sum;
     sum = tly_tile_after(g, &tile, before);
     for (unsigned i = 0; guarded > 0 && i < tly_gpu_elements(g); i++)
         tly_range_track(c, lanes, tly_combine(c, before, tile.y[i]));
     tly_range_track(c, lanes, sum);
-    tly_team_rest(g, t);
+    tly_group_rest(g, t);
     emit_end(c, &tiles);
 
     if (guarded > 0) {
         tly_range_fold(c, lanes, range);
-        tly_team_fold_range(g, t, range);
-        summarise(g, t, along, tly_range_good(c, range, 0), &sum, range);
+        tly_group_fold_range(g, t, range);
+        summarise(g, t, along, tly_range_is_safe(c, range, 0), &sum, range);
     }
-    emit_if(c, &leads, tly_team_leads(g, t));
+    emit_if(c, &leads, tly_group_leads(g, t));
     kir_value record = tly_gpu_record_at(g, item->record);
     tly_store_state(c, tly_gpu_state_at(g, record, t->lane), 0, sum, c->acc_bytes);
     tly_gpu_save_range(g, record, t->lane, range);
     emit_end(c, &leads);
 }
 
-static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
+static void scan(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
-    kir_value which = tly_team_scan_of(g, t), carry;
+    kir_value which = tly_group_scan_of(g, t), carry;
     tly_region tiles = { .state = { &carry } }, leads = { 0 };
     if (tly_gpu_has_chunks(g)) {
         kir_value record = tly_gpu_record_at(g, item->record);
@@ -94,11 +94,11 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     tly_tile tile = { .goes_on = 1, .more = ult(c, u32(g, t->tile), along->count) };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     carry = tly_tile_pass(g, t, &at, left, &tile, carry);
-    tly_team_rest(g, t);
+    tly_group_rest(g, t);
     emit_end(c, &tiles);
     if (tly_gpu_has_chunks(g))
         return; /* the middle pass has stored the carry */
-    emit_if(c, &leads, tly_team_leads(g, t));
+    emit_if(c, &leads, tly_group_leads(g, t));
     tly_gpu_last_carry(g, item, t->lane, carry);
     emit_end(c, &leads);
 }
@@ -111,7 +111,7 @@ static void build(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
 
-    tly_team t = tly_team_make(g);
+    tly_group t = tly_group_make(g);
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, teams)), t.number);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     tly_region exists = { 0 };

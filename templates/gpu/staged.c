@@ -9,7 +9,7 @@
 #include "gpu.h"
 
 typedef struct stage {
-    tly_team team;
+    tly_group team;
     unsigned members, rounds; /* invocations of a team; elements of each */
     unsigned slot;            /* bytes */
     kir_value member;         /* the invocation in its team */
@@ -61,11 +61,11 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
         }
     }
     for (unsigned i = 0; i < s->rounds; i++)
-        tly_team_put(g, s->beside, beside(s, i), x[i]);
+        tly_group_put(g, s->beside, beside(s, i), x[i]);
     kir_barrier(c->b);
     kir_value like = x[0];
     for (unsigned i = 0; i < s->rounds; i++)
-        x[i] = tly_team_get(g, s->own, (int64_t)i * s->slot, like);
+        x[i] = tly_group_get(g, s->own, (int64_t)i * s->slot, like);
 }
 
 /* Stores the results, which tly_tile_finish has put into slots. */
@@ -99,11 +99,11 @@ static void put(tly_gpu *g, const stage *s)
 static stage stage_of(tly_gpu *g, unsigned teams)
 {
     tly_build *c = &g->c;
-    stage s = { .team = tly_team_make(g),
+    stage s = { .team = tly_group_make(g),
                 .members = (unsigned)g->plan->team,
                 .rounds = (unsigned)g->plan->vector,
                 .slot = tly_gpu_staged_slot(c->p) };
-    const tly_team *t = &s.team;
+    const tly_group *t = &s.team;
     kir_value items = tly_gpu_items(g);
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, teams)), t->number);
     s.exists = ult(c, number, items);
@@ -133,7 +133,7 @@ static void build(tly_gpu *g, unsigned pass)
         .rereads = 1, .spilled = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
     };
     fetch(g, &s, tile.x);
-    tly_team_scan(g, &s.team, &tile);
+    tly_group_scan(g, &s.team, &tile);
     tly_tile_find_range(g, &tile);
     tly_tile_finish(g, &s.team, &s.row, s.count, &tile, tly_gpu_start(g));
     put(g, &s);

@@ -33,18 +33,18 @@ void tly_tile_find_range(tly_gpu *g, tly_tile *tile)
     }
 }
 
-void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile)
+void tly_tile_fold(tly_gpu *g, tly_group *t, tly_tile *tile)
 {
-    tly_team_fold_range(g, t, tile->range);
+    tly_group_fold_range(g, t, tile->range);
     tile->folded = 1;
 }
 
-void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, int numbers,
+void tly_tile_narrow(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int numbers,
                      kir_value *shown)
 {
     tly_build *c = &g->c;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        const tly_place here = tly_team_place(g, t, extent, i);
+        const tly_place here = tly_group_place(g, t, extent, i);
         kir_value y = tly_show(c, &here, shown[i]);
         shown[i] = numbers ? tly_narrow_number(c, y) : tly_gpu_narrow(g, y);
     }
@@ -52,7 +52,7 @@ void tly_tile_narrow(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent
 
 /* A tile and what comes of it. */
 typedef struct ending {
-    tly_team *team;
+    tly_group *team;
     tly_gpu_extent extent;
     const tly_tile *tile;
     kir_value carry, fitting; /* before the tile; behind it if its local results fit */
@@ -106,7 +106,7 @@ static void show_numbers(tly_gpu *g, ending *e)
     tly_region finite = { 0 };
     carry_results(&finite, e);
     kir_value numbers = band(c, g->unit > 1 ? e->fits : e->all, tly_gpu_finite(g, e->carry));
-    emit_if(c, &finite, g->unit > 1 ? tly_team_every(g, e->team, numbers) : numbers);
+    emit_if(c, &finite, g->unit > 1 ? tly_group_every(g, e->team, numbers) : numbers);
     show_fitting(g, e);
     narrow(g, e, 1);
     emit_else(c, &finite);
@@ -122,7 +122,7 @@ static void store(tly_gpu *g, const ending *e)
         tly_tile_spill_vector(g, e->tile, s, e->shown + (size_t)s * vector_of(g));
 }
 
-kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+kir_value tly_tile_finish(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;
@@ -139,7 +139,7 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
          * but a team takes one branch. */
         int agreed = tile->folded && g->unit == 1;
         e.fits = tly_gpu_fits(g, tile->range, carry);
-        e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);
+        e.all = agreed ? e.fits : tly_group_every(g, t, e.fits);
         (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e);
     }
     if (stored_apart)
@@ -151,14 +151,14 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
     return e.after;
 }
 
-void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
+void tly_tile_scan(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
     tly_tile_load(g, t, at, count, tile);
-    tly_team_scan(g, t, tile);
+    tly_group_scan(g, t, tile);
     tly_tile_find_range(g, tile);
 }
 
-kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+kir_value tly_tile_pass(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry)
 {
     tly_tile_scan(g, t, at, count, tile);

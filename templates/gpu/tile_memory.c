@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Positions that exist: none for a lane that interleaved scans leave without elements. */
-static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
+static kir_value reach(tly_gpu *g, const tly_group *t, kir_value count)
 {
     tly_build *c = &g->c;
     if (t->used == t->width)
@@ -19,7 +19,7 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 }
 
 /* i1: all of the tile exists, and rows are aligned. Wide plans have code for unaligned rows. */
-static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
+static kir_value full(tly_gpu *g, const tly_group *t, kir_value count)
 {
     tly_build *c = &g->c;
     kir_value whole = at_most(c, u32(g, t->tile), count);
@@ -44,7 +44,7 @@ static kir_value whole_vectors(tly_gpu *g, kir_value count)
 }
 
 /* i1: the row ends within the tile and within a vector, the one at position `whole`. */
-static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
+static kir_value straddles(tly_gpu *g, const tly_group *t, kir_value count, kir_value whole)
 {
     tly_build *c = &g->c;
     kir_value inside = less(c, count, u32(g, t->tile));
@@ -52,30 +52,30 @@ static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_v
 }
 
 /* i1: the invocation's i-th element is at the position. */
-static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
+static kir_value is_at(tly_gpu *g, const tly_group *t, unsigned i, kir_value position)
 {
     tly_build *c = &g->c;
-    kir_value its = add(c, t->base, u32(g, tly_team_after(g, t, i)));
+    kir_value its = add(c, t->base, u32(g, tly_group_after(g, t, i)));
     return equal(c, its, position);
 }
 
 /* ---- from memory ---- */
 
 /* One by one: the last element stands for those beyond the end. */
-static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+static void fetch_each(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                        kir_value *stored)
 {
     tly_build *c = &g->c;
     kir_value last = sub(c, count, u32(g, 1));
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value position = add(c, t->base, u32(g, tly_team_after(g, t, i)));
+        kir_value position = add(c, t->base, u32(g, tly_group_after(g, t, i)));
         kir_value there = umin(c, position, last);
         stored[i] = tly_gpu_fetch(g, tly_gpu_address(g, at, TLY_IN, there), 0);
     }
 }
 
 /* The elements behind the last whole vector: all lanes load them, and one takes them. */
-static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+static void fetch_end(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                       kir_value whole, kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -110,7 +110,7 @@ static void fetch_one(tly_gpu *g, kir_value p, int64_t offset, int64_t step, int
 }
 
 /* The tile has a whole vector at least. Lanes beyond the last one read that again. */
-static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+static void fetch_vectors(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                           int is_full, int is_aligned, kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -118,7 +118,7 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
     kir_value whole = whole_vectors(g, count), last = sub(c, whole, u32(g, vector));
     kir_value first = tly_gpu_address(g, at, TLY_IN, t->base);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
-        unsigned after = tly_team_after(g, t, i);
+        unsigned after = tly_group_after(g, t, i);
         int64_t offset = 0;
         kir_value p, position = add(c, t->base, u32(g, after));
         if (is_full)
@@ -133,7 +133,7 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 
 /* Wide plans load the whole vectors of unaligned rows element by element, without checking each
  * position. */
-static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+static void fetch_either(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                          int is_full, kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -149,7 +149,7 @@ static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_val
     }
 }
 
-static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+static void fetch_partial(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                           kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -165,26 +165,26 @@ static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 }
 
 /* From elements as they are stored to states. */
-static void lift(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, kir_value *x)
+static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, kir_value *x)
 {
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        const tly_place here = tly_team_place(g, t, extent, i);
+        const tly_place here = tly_group_place(g, t, extent, i);
         x[i] = tly_element(&g->c, &here, tly_gpu_widen(g, x[i]));
     }
 }
 
-static void lift_existing(tly_gpu *g, tly_team *t, const tly_gpu_extent *extent, kir_value *x)
+static void lift_existing(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_value *x)
 {
     tly_build *c = &g->c;
     kir_value left = sub(c, reach(g, t, extent->count), t->base);
     lift(g, t, extent, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value exists = less(c, u32(g, tly_team_after(g, t, i)), left);
+        kir_value exists = less(c, u32(g, tly_group_after(g, t, i)), left);
         x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
     }
 }
 
-void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
+void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
     tly_build *c = &g->c;
     const tly_gpu_extent extent = { at, count };
@@ -229,7 +229,7 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
 
 /* Whole vectors from the invocation's i-th element on: by vectors where rows are aligned, else
  * element by element. */
-static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+static void put_whole(tly_gpu *g, const tly_group *t, const tly_gpu_row *at, kir_value first,
                       unsigned i, unsigned vectors, const kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -238,22 +238,22 @@ static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_
     if (g->plan->wide)
         emit_if(c, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     for (unsigned v = i; v < end; v += vector)
-        put_vector(g, at, first, tly_team_after(g, t, v), stored + v);
+        put_vector(g, at, first, tly_group_after(g, t, v), stored + v);
     if (g->plan->wide) {
         emit_else(c, &aligned);
         for (unsigned k = i; k < end; k++)
-            put_one(g, at, first, tly_team_after(g, t, k), stored[k]);
+            put_one(g, at, first, tly_group_after(g, t, k), stored[k]);
         emit_end(c, &aligned);
     }
 }
 
-static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+static void put_partial(tly_gpu *g, const tly_group *t, const tly_gpu_row *at, kir_value first,
                         kir_value left, const kir_value *stored)
 {
     tly_build *c = &g->c;
     const int vectors = tly_gpu_has_vectors(g);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
-        unsigned after = tly_team_after(g, t, i);
+        unsigned after = tly_group_after(g, t, i);
         tly_region whole = { 0 };
         if (vectors) {
             kir_value exists = at_most(c, u32(g, after + vector_of(g)), left);
@@ -269,7 +269,7 @@ static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, ki
     }
 }
 
-void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+void tly_tile_store(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored)
 {
     tly_build *c = &g->c;

@@ -6,7 +6,7 @@
  */
 #include "gpu.h"
 
-static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent, unsigned after,
+static void store_each(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, unsigned after,
                        const kir_value *stored)
 {
     tly_build *c = &g->c;
@@ -19,12 +19,12 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_extent *exte
     }
 }
 
-void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored)
 {
     tly_build *c = &g->c;
     const tly_gpu_row *row = extent->row;
-    unsigned n = vector_of(g), after = tly_team_after(g, t, segment * n);
+    unsigned n = vector_of(g), after = tly_group_after(g, t, segment * n);
     tly_region stores = { 0 }, whole = { 0 };
     emit_if(c, &stores, when);
     if (tly_gpu_has_vectors(g)) {
@@ -48,7 +48,7 @@ void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, c
 {
     unsigned n = vector_of(g);
     for (unsigned k = 0; k < n; k++)
-        tly_team_put(g, tile->spilled, (segment * n + k) * tile->apart, v[k]);
+        tly_group_put(g, tile->spilled, (segment * n + k) * tile->apart, v[k]);
 }
 
 void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
@@ -57,17 +57,17 @@ void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment,
     unsigned n = vector_of(g);
     kir_value like = tly_neutral(c, c->acc);
     for (unsigned k = 0; k < n; k++)
-        v[k] = tly_team_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
+        v[k] = tly_group_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
 }
 
 /* States of neighbouring invocations are neighbours in workgroup memory. */
 void tly_tile_spill(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    if (!tly_gpu_parks(c->p, g->plan))
+    if (!tly_gpu_spills(c->p, g->plan))
         return;
     kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, c->acc_bytes));
-    kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(c->p, g->plan));
+    kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_spilled_bytes(c->p, g->plan));
     tile->spilled = ptradd(c, all, own);
     tile->apart = (int64_t)g->plan->workgroup * c->acc_bytes;
     for (unsigned s = 0; s < segments_of(g); s++)

@@ -3,7 +3,7 @@
  * The template "turned": one invocation goes along each lane, in the plain loop's order, where
  * neighbours in memory are positions of a lane and not lanes. A workgroup takes as many lanes as it
  * has invocations, tile by tile. It accesses memory in memory's order, and transposes each tile in
- * workgroup memory: of the input, of the output or of both (tly_gpu_turns_in, _out).
+ * workgroup memory: of the input, of the output or of both (tly_gpu_transposes_in, _out).
  *
  * Short rows that lie one behind the other are one block of memory. They are moved by whole
  * accesses, whatever their length.
@@ -132,7 +132,7 @@ static kir_value place_of(const transpose *t, const side *s, const piece *p, int
             position = umin(c, add(c, p->e, u32(g, p->after)), sub(c, all, one));
         }
         return ptradd(c, t->own.tensor[s->tensor].at,
-                      mul(c, tly_gpu_widened(g, position), s->step));
+                      mul(c, tly_gpu_as_offset(g, position), s->step));
     }
     unsigned bytes = bytes_of(g->index);
     kir_value place = ptradd(c, s->places, mul(c, p->lane, u32(g, bytes)));
@@ -141,7 +141,7 @@ static kir_value place_of(const transpose *t, const side *s, const piece *p, int
     position = add(c, t->from, p->position);
     if (!whole)
         position = umin(c, position, sub(c, t->length, one));
-    return ptradd(c, lane, mul(c, tly_gpu_widened(g, position), s->step));
+    return ptradd(c, lane, mul(c, tly_gpu_as_offset(g, position), s->step));
 }
 
 /* i1: the piece exists. */
@@ -384,7 +384,7 @@ static void find_lanes(transpose *t)
 
 static int is_transposed(const tly_problem *p, int tensor)
 {
-    return tensor == TLY_IN ? tly_gpu_turns_in(p) : tly_gpu_turns_out(p);
+    return tensor == TLY_IN ? tly_gpu_transposes_in(p) : tly_gpu_transposes_out(p);
 }
 
 /* Steps of the axis in elements where they are literals; 0: they are none. */
@@ -419,7 +419,7 @@ static void build(tly_gpu *g, unsigned pass)
     transpose t = { .g = g,
                     .lanes = g->launch->pass[pass].workgroup,
                     .positions = (unsigned)g->plan->segments,
-                    .slot = tly_gpu_turned_slot(c->p),
+                    .slot = tly_gpu_transposed_slot(c->p),
                     .contiguous = is_contiguous(g) };
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = t.lanes;
@@ -452,7 +452,7 @@ static unsigned positions_of(const tly_gpu *g)
     return (unsigned)g->plan->segments;
 }
 
-const tly_gpu_algorithm tly_gpu_turned_algorithm = {
+const tly_gpu_algorithm tly_gpu_transposed_algorithm = {
     .build = build,
     .passes = { "scan" },
     .multiple = positions_of,

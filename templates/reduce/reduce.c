@@ -13,9 +13,9 @@ tly_reduce tly_reduce_begin(tly_build *c)
     return (tly_reduce){
         .c = c,
         .indexed = tly_has_index(c->p),
-        .checks_products = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
-        .checks_sums = (keeps || !serial) && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
-        .checks_squares = keeps && tly_is_watched_as(c->p, TLY_WATCH_SQUARES),
+        .checks_products = !serial && tly_is_checked_as(c->p, TLY_CHECK_PRODUCTS),
+        .checks_sums = (keeps || !serial) && tly_is_checked_as(c->p, TLY_CHECK_SUMS),
+        .checks_squares = keeps && tly_is_checked_as(c->p, TLY_CHECK_SQUARES),
         .exact = tly_operator_of(c->p)->exact && !tly_is_floating(c),
     };
 }
@@ -173,7 +173,7 @@ static const records *records_of(const tly_reduce *r)
                          products = { tly_reduce_one, tly_reduce_join, 2 },
                          sums = { tly_reduce_no_parts, tly_reduce_join_parts, 2 },
                          squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 },
-                         wholes = { tly_reduce_no_whole, tly_reduce_join_whole, 2 };
+                         wholes = { tly_reduce_no_i128, tly_reduce_join_i128, 2 };
     return r->checks_products  ? &products
            : r->checks_sums    ? &sums
            : r->checks_squares ? &squares

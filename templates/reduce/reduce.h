@@ -205,10 +205,10 @@ kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);
 kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
 /* i1s: infinite as elements of the output, whose range may be smaller than the accumulator's. */
-kir_value tly_reduce_endless(tly_build *c, kir_value v);
+kir_value tly_reduce_infinite(tly_build *c, kir_value v);
 /* To multiples of 2^64, whose sums do not overflow; and back. */
-kir_value tly_reduce_small(tly_build *c, kir_value x);
-kir_value tly_reduce_large(tly_build *c, kir_value x);
+kir_value tly_reduce_scale_down(tly_build *c, kir_value x);
+kir_value tly_reduce_scale_up(tly_build *c, kir_value x);
 /* An element as (itself if it is not finite, else 0; itself in multiples of 2^64). */
 kir_value tly_reduce_scaled(tly_build *c, kir_value x);
 kir_value tly_reduce_lift_scaled(tly_reduce *r, kir_value x, const tly_place *at);
@@ -224,22 +224,22 @@ kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_suspects(tly_build *c, kir_value sum);
 /* i1s: sums that must be made once more: small ones, 0 only if something underflowed (i1s), and
  * infinite ones only if something overflowed (i1s). */
-kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
+kir_value tly_reduce_wrong_squares(tly_build *c, kir_value sum, kir_value underflowed,
                             kir_value overflowed);
 kir_value tly_reduce_is_plus(tly_build *c, kir_value sum); /* i1s: the sign bit is 0 */
 /* The power of two that elements are multiplied by, and its reciprocal, of which the root of the
  * scaled sum is a multiple. */
-kir_value tly_reduce_stretch(tly_build *c, kir_value sum);
+kir_value tly_reduce_square_scale(tly_build *c, kir_value sum);
 kir_value tly_reduce_unit(tly_build *c, kir_value sum);
 kir_value tly_reduce_lift_stretched(tly_reduce *r, kir_value x, const tly_place *at);
 
 /* ---- reduce_whole.c: sums of integers as (lower, upper) 64 bits ---- */
 
-kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s);
+kir_value tly_reduce_i128(tly_reduce *r, const tly_reduce_span *s);
 /* The same, element by element, of a span of one output among others side by side. */
 kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride);
-kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes);
-kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y);
+kir_value tly_reduce_no_i128(tly_build *c, unsigned lanes);
+kir_value tly_reduce_join_i128(tly_build *c, kir_value x, kir_value y);
 /* i1: an output has more elements than a state with lanes counts exactly. */
 kir_value tly_reduce_is_beyond(tly_reduce *r);
 

@@ -35,7 +35,7 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
         return tly_reduce_integer(c, x);
     if (!row(r)->compares)
         return tly_widen(c, x);
-    if (tly_keys_wait(c))
+    if (tly_keys_are_deferred(c))
         return x;
     kir_type t = type_of(c, x);
     kir_type integers = KIR_TYPE(integer_of(kir_kind_bits((kir_kind)t.kind)), t.lanes);
@@ -65,7 +65,7 @@ static kir_value element_of(tly_reduce *r, kir_value key)
     kir_type to = tly_storage(dtype, type_of(c, key).lanes);
     if (tly_class_of(dtype) != TLY_FLOATING)
         return key;
-    key = tly_turn(c, key, 0);
+    key = tly_order_bits(c, key, 0);
     return to.kind == type_of(c, key).kind ? key : bitcast(c, to, key);
 }
 
@@ -114,7 +114,7 @@ kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state,
 kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
 {
     tly_build *c = r->c;
-    return of_some(r, tly_mean_of_whole(c, part(c, whole, 0), part(c, whole, 1)));
+    return of_some(r, tly_mean_of_wide(c, part(c, whole, 0), part(c, whole, 1)));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)

@@ -13,20 +13,20 @@ enum { CHAIN = 32 /* elements of a state that is not joined yet */ };
 
 /* The number of rows in a vector at which states are closed. A state then has as many elements as a
  * chain of a long row at most. */
-static unsigned closing(const tly_group *g)
+static unsigned closing(const tly_row_group *g)
 {
     unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN /
                      (unsigned)tly_reduced_bytes(g->r->c->p);
     return parts < 1 ? 1 : parts < g->rows ? parts : g->rows;
 }
 
-static void close(tly_group *g, kir_value *state, unsigned n)
+static void close(tly_row_group *g, kir_value *state, unsigned n)
 {
     for (unsigned i = 0; g->rules->close != NULL && i < n; i++)
         state[i] = g->rules->close(g->r->c, state[i]);
 }
 
-static kir_value fold(tly_group *g, kir_value x, kir_value y, unsigned parts)
+static kir_value fold(tly_row_group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value low = tly_reduce_halves(c, x, y, parts, 0);
@@ -35,9 +35,9 @@ static kir_value fold(tly_group *g, kir_value x, kir_value y, unsigned parts)
     return joins ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
 
-static void fold_pairs(tly_group *g, unsigned parts, kir_value *state);
+static void fold_pairs(tly_row_group *g, unsigned parts, kir_value *state);
 
-static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
+static void fold_halves(tly_row_group *g, unsigned parts, kir_value *state)
 {
     fold_pairs(g, parts / 2, state);
     for (unsigned i = 0; i < g->rows / parts; i++)
@@ -46,15 +46,15 @@ static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
 
 /* Rows so short that a vector holds `parts` of them. Combining them at the larger parts would only
  * add neutral elements, so that is left out. */
-static void take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state)
+static void take_parts(tly_row_group *g, unsigned parts, int contiguous, kir_value *state)
 {
-    tly_group_take_parts(g, parts, contiguous, state);
+    tly_row_group_take_parts(g, parts, contiguous, state);
     if (parts > closing(g))
         close(g, state, g->rows / parts);
 }
 
 /* i1: a row has at most so many elements, and more than half as many. */
-static kir_value fit(const tly_group *g, unsigned lanes)
+static kir_value fit(const tly_row_group *g, unsigned lanes)
 {
     tly_build *c = g->r->c;
     kir_value more = less(c, imm(c, lanes / 2), g->length);
@@ -62,7 +62,7 @@ static kir_value fit(const tly_group *g, unsigned lanes)
 }
 
 /* Folds pairs of rows until one vector has a lane of each row. */
-static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
+static void fold_pairs(tly_row_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     unsigned n = g->rows / parts, length = c->lanes / parts;
@@ -70,7 +70,7 @@ static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
     emit_carry(&direct, n, state);
     emit_carry(&smaller, n, state);
     if (parts == 1) {
-        tly_group_take(g, state);
+        tly_row_group_take(g, state);
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
@@ -91,7 +91,7 @@ static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
         close(g, state, n);
 }
 
-static kir_value fold_rows(tly_group *g, kir_value *state)
+static kir_value fold_rows(tly_row_group *g, kir_value *state)
 {
     fold_pairs(g, g->rows, state);
     for (unsigned n = g->r->c->lanes; n > g->rows; n /= 2)
@@ -126,7 +126,7 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 }
 
 typedef struct folding {
-    tly_group *g;
+    tly_row_group *g;
     kir_value *state;
 } folding;
 
@@ -139,7 +139,7 @@ static kir_value fold_span(tly_reduce *r, void *of, kir_value from, kir_value to
     return fold_rows(f->g, f->state);
 }
 
-static kir_value fold_steps(tly_group *g, kir_value *state)
+static kir_value fold_steps(tly_row_group *g, kir_value *state)
 {
     tly_build *c = g->r->c;
     folding of = { g, state };
@@ -152,7 +152,7 @@ static kir_value fold_steps(tly_group *g, kir_value *state)
 }
 
 /* Stores the results of `count` rows, which may lie apart in the output. */
-static void store(tly_group *g, kir_value out, kir_value stride, kir_value count, kir_value y)
+static void store(tly_row_group *g, kir_value out, kir_value stride, kir_value count, kir_value y)
 {
     tly_build *c = g->r->c;
     kir_value scratch = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1);
@@ -187,7 +187,7 @@ static void carry_doubt(tly_region *r, doubt *d, int has_states)
 
 /* Does the rows in doubt once more. Scratch holds a mark for each row, and the states where there
  * are some. */
-static void redo(tly_group *g, const doubt *d, kir_value first, kir_value count,
+static void redo(tly_row_group *g, const doubt *d, kir_value first, kir_value count,
                  tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;
@@ -217,7 +217,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
 {
     tly_build *c = r->c;
     tly_reduce_rules rules = tly_reduce_rules_of(r);
-    tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows_at_once };
+    tly_row_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows_at_once };
     g.masked = tly_is_masked(c->p, c->t);
     g.has_steps = c->p->reduced.has_steps;
     g.length = arg(c, KIR_ARG_LENGTH);
@@ -256,7 +256,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
         all = tly_reduce_check(r, all, &d.bad, &d.made);
     kir_value y = tly_reduce_result(r, NULL, all, 0);
     if (notices)
-        y = tly_group_notice(&g, all, y, met);
+        y = tly_row_group_notice(&g, all, y, met);
     store(&g, ptradd(c, out, mul(c, l.i, out_stride)), out_stride, count, y);
     if (!g.masked) {
         const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
@@ -274,5 +274,5 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
         redo(&g, &d, l.i, count, alone);
     emit_end(c, &l);
     if (notices)
-        tly_group_redo(&g, begin, end, met, alone);
+        tly_row_group_redo(&g, begin, end, met, alone);
 }

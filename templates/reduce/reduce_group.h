@@ -11,7 +11,7 @@
 
 enum { TLY_GROUP_MOST = TLY_REDUCE_MOST_GROUP };
 
-typedef struct tly_group {
+typedef struct tly_row_group {
     tly_reduce *r;
     const tly_reduce_rules *rules;
     unsigned rows;
@@ -26,13 +26,13 @@ typedef struct tly_group {
     /* What is fetched ahead: bytes from the first row; bytes between two lines; and by how much it
      * advances for each byte that a row's loads advance. */
     kir_value ahead, line_stride, rate;
-} tly_group;
+} tly_row_group;
 
 /* Makes the states of the rows, a vector each. */
-void tly_group_take(tly_group *g, kir_value *state);
+void tly_row_group_take(tly_row_group *g, kir_value *state);
 /* The same of rows so short that a vector holds `parts` of them. If `contiguous`, rows are as long as
  * a part and lie one behind the other. */
-void tly_group_take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state);
+void tly_row_group_take_parts(tly_row_group *g, unsigned parts, int contiguous, kir_value *state);
 
 /* ---- reduce_group_squares.c ---- */
 
@@ -40,9 +40,9 @@ void tly_group_take_parts(tly_group *g, unsigned parts, int contiguous, kir_valu
 enum { TLY_GROUP_MET = 3 };
 /* The results `y` as they are stored: those of tiny sums as zeros. So exactly the rows that may have
  * to be done once more are 0 or infinite in the output. */
-kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value *met);
+kir_value tly_row_group_notice(tly_row_group *g, kir_value sums, kir_value y, kir_value *met);
 /* Does these rows of [begin, end) once more, if flags say that they are wrong. */
-void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_value *met,
+void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const kir_value *met,
                     tly_reduce_one_row alone);
 
 #endif

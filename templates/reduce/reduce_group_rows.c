@@ -5,13 +5,13 @@
  */
 #include "reduce_group.h"
 
-static kir_value numbered(const tly_group *g, kir_value position)
+static kir_value numbered(const tly_row_group *g, kir_value position)
 {
     return g->has_steps ? add(g->r->c, g->index, position) : position;
 }
 
 /* Lifts elements of the row at the address *row. NULL: not all lanes have an element. */
-static kir_value lifted(tly_group *g, const kir_value *row, kir_value x, kir_value position)
+static kir_value lifted(tly_row_group *g, const kir_value *row, kir_value x, kir_value position)
 {
     tly_place at = tly_reduce_place(row, position, 0);
     if (g->r->indexed)
@@ -25,7 +25,7 @@ static kir_value lifted(tly_group *g, const kir_value *row, kir_value x, kir_val
  * row, and 1099, 1847, 1621 so (Zen 5, minima on a busy machine). The elements that fill no vector
  * count as a line: rows of 31, 45, 63 took 4519, 4135, 3158 us without it, and 1703, 1629, 1782
  * with it; rows of 17 and 20 the same and 8 % more (Zen 5, a quiet machine). */
-static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
+static void fetch_ahead(tly_row_group *g, kir_value skipped, unsigned lines)
 {
     tly_build *c = g->r->c;
     if (c->plan->prefetch == 0)
@@ -37,7 +37,7 @@ static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
 
 /* The address of each row. Every way through the rows computes its own: addresses that are computed
  * for all ways cost contiguous rows a third of their time. */
-static void place_rows(tly_group *g, kir_value *in)
+static void place_rows(tly_row_group *g, kir_value *in)
 {
     tly_build *c = g->r->c;
     in[0] = g->at;
@@ -48,7 +48,7 @@ static void place_rows(tly_group *g, kir_value *in)
 }
 
 /* The first `count` elements from `from` on of a row, the others neutral. */
-static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value count)
+static kir_value some_of(tly_row_group *g, kir_value row, kir_value from, kir_value count)
 {
     tly_build *c = g->r->c;
     kir_value x = ptradd(c, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
@@ -59,14 +59,14 @@ static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value 
 }
 
 /* The first vector of a step. Before it there is only the state of the steps before. */
-static kir_value taken(tly_group *g, kir_value state, kir_value x)
+static kir_value taken(tly_row_group *g, kir_value state, kir_value x)
 {
     return g->has_steps ? g->rules->combine(g->r->c, state, x) : x;
 }
 
 /* Takes the first vectors of all rows, then the other whole vectors, then the elements that fill
  * none. */
-static void take_rows(tly_group *g, unsigned parts, kir_value *state)
+static void take_rows(tly_row_group *g, unsigned parts, kir_value *state)
 {
     (void)parts;
     tly_build *c = g->r->c;
@@ -98,14 +98,14 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
 }
 
 /* Numbers from 0 on in each of so many parts of a vector. */
-static kir_value places(tly_group *g, kir_type t, unsigned parts)
+static kir_value places(tly_row_group *g, kir_type t, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value all = kir_iota(c->b, t);
     return band(c, all, constant(c, t, t.lanes / parts - 1));
 }
 
-static kir_value lifted_parts(tly_group *g, tly_place at, kir_value x, unsigned parts)
+static kir_value lifted_parts(tly_row_group *g, tly_place at, kir_value x, unsigned parts)
 {
     tly_build *c = g->r->c;
     if (g->r->indexed) {
@@ -116,7 +116,7 @@ static kir_value lifted_parts(tly_group *g, tly_place at, kir_value x, unsigned 
 }
 
 /* Loads vectors that hold `parts` rows each, one behind the other in memory. */
-static void load_parts(tly_group *g, unsigned parts, kir_value *state)
+static void load_parts(tly_row_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     unsigned n = g->rows / parts;
@@ -131,7 +131,7 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
 }
 
 /* The same of rows that are shorter than a part, or lie apart. */
-static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
+static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     unsigned n = g->rows / parts;
@@ -161,7 +161,7 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
 
 /* Moves all rows to a step. A later step is fetched ahead, as many bytes on as the plan says; after
  * the last step the first step of the next rows. */
-static void go_to_step(tly_group *g, kir_value step)
+static void go_to_step(tly_row_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
     g->at = tly_reduce_step(c, g->first, step);
@@ -178,7 +178,7 @@ static void go_to_step(tly_group *g, kir_value step)
 }
 
 /* Takes all steps of a fold, rows / parts states. */
-static void take_steps(tly_group *g, void (*take)(tly_group *g, unsigned parts, kir_value *state),
+static void take_steps(tly_row_group *g, void (*take)(tly_row_group *g, unsigned parts, kir_value *state),
                        unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
@@ -197,12 +197,12 @@ static void take_steps(tly_group *g, void (*take)(tly_group *g, unsigned parts, 
     emit_end(c, &l);
 }
 
-void tly_group_take(tly_group *g, kir_value *state)
+void tly_row_group_take(tly_row_group *g, kir_value *state)
 {
     take_steps(g, take_rows, 1, state);
 }
 
-void tly_group_take_parts(tly_group *g, unsigned parts, int contiguous, kir_value *state)
+void tly_row_group_take_parts(tly_row_group *g, unsigned parts, int contiguous, kir_value *state)
 {
     take_steps(g, contiguous ? load_parts : load_smaller, parts, state);
 }

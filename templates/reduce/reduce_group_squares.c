@@ -12,7 +12,7 @@
 
 #include "reduce_float.h"
 
-kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value *met)
+kir_value tly_row_group_notice(tly_row_group *g, kir_value sums, kir_value y, kir_value *met)
 {
     tly_build *c = g->r->c;
     const kir_value no = constant(c, KIR_TYPE(KIR_I1, g->rows), 0);
@@ -22,7 +22,7 @@ kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value 
     const kir_value infinite = constant(c, KIR_TYPE(c->acc.kind, g->rows),
                                         tly_reduce_format_of(c)->infinity);
     kir_value is_zero = oeq(c, sums, constant(c, type_of(c, sums), 0));
-    kir_value is_tiny = tly_reduce_strays(c, sums, no, no);
+    kir_value is_tiny = tly_reduce_wrong_squares(c, sums, no, no);
     kir_value is_met[TLY_GROUP_MET] = { is_tiny, is_zero, oeq(c, sums, infinite) };
     y = choose(c, is_tiny, like(c, y, 0), y);
     for (unsigned i = 0; i < TLY_GROUP_MET; i++)
@@ -45,7 +45,7 @@ static kir_value has_strays(tly_build *c, const kir_value *met)
     return strays;
 }
 
-void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_value *met,
+void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const kir_value *met,
                     tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;

@@ -130,8 +130,8 @@ static void redo_squares(tly_interleaved *s, const tly_reduce_span *span,
     kir_value over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
     emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
     kir_value sum = part(c, tly_interleaved_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
-    emit_if(c, &stray, tly_reduce_strays(c, sum, under, over));
-    s->r.stretch = tly_reduce_stretch(c, sum);
+    emit_if(c, &stray, tly_reduce_wrong_squares(c, sum, under, over));
+    s->r.stretch = tly_reduce_square_scale(c, sum);
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value again = scaled(s, span, in, tly_reduce_lift_stretched, zero);
     tly_interleaved_store(s, to, l.i, pair(c, sum, again));

@@ -106,7 +106,7 @@ typedef struct rows {
 static kir_value scaled(lanes *k, kir_value x, kir_value state)
 {
     tly_build *c = k->r.c;
-    return k->r.checks_squares ? mul(c, x, tly_reduce_stretch(c, state)) : tly_reduce_small(c, x);
+    return k->r.checks_squares ? mul(c, x, tly_reduce_square_scale(c, state)) : tly_reduce_scale_down(c, x);
 }
 
 /* Takes n lanes, or, if `some` is not 0, the first `some` of a vector. The other lanes are zeros, and
@@ -284,7 +284,7 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
         kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
         kir_value bad = is_bad(k, state);
         kir_value by = k->r.checks_squares ? tly_reduce_unit(c, state)
-                                           : tly_reduce_large(c, real_one(c, n));
+                                           : tly_reduce_scale_up(c, real_one(c, n));
         state = choose(c, bad, again, state);
         unit = choose(c, bad, by, real_one(c, n));
     }
@@ -319,7 +319,7 @@ static kir_value squares_stray(lanes *k, kir_value state)
     emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value sum = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
     kir_value open = band(c, under, tly_reduce_is_plus(c, sum));
-    strays = bor(c, strays, any(c, tly_reduce_strays(c, sum, open, over)));
+    strays = bor(c, strays, any(c, tly_reduce_wrong_squares(c, sum, open, over)));
     emit_end(c, &l);
     emit_end(c, &some);
     return strays;

@@ -308,7 +308,7 @@ static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value st
     kir_value exponent = sub(c, part(c, state, 1), integer(c, 1, 1));
     kir_value half = pair(c, part(c, state, 0), exponent);
     kir_value whole = band(c, equal(c, arg(c, KIR_ARG_STEPS), one), equal(c, length, end));
-    whole = band(c, whole, tly_reduce_endless(c, tly_reduce_product_of(c, half)));
+    whole = band(c, whole, tly_reduce_infinite(c, tly_reduce_product_of(c, half)));
     kir_value grown = tly_not(c, tly_reduce_finite(c, growth));
     return band(c, ole(c, least, fall), bor(c, grown, whole));
 }
@@ -328,7 +328,7 @@ kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, 
     tly_build *c = r->c;
     kir_value y = tly_reduce_product_of(c, state);
     tly_region beyond = { .state = { &y } }, known = beyond;
-    emit_if(c, &beyond, tly_reduce_endless(c, y));
+    emit_if(c, &beyond, tly_reduce_infinite(c, y));
     kir_value sure = is_known(r, all, state);
     if (sure != 0)
         emit_unless(c, &known, sure);

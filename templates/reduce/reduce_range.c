@@ -62,7 +62,7 @@ static kir_value fits(tly_build *c, kir_value y)
     return less(c, size(c, y), integer(c, lanes_of(c, y), least_infinite(c)));
 }
 
-kir_value tly_reduce_endless(tly_build *c, kir_value y)
+kir_value tly_reduce_infinite(tly_build *c, kir_value y)
 {
     return band(c, tly_not(c, fits(c, y)), oeq(c, y, y));
 }
@@ -106,7 +106,7 @@ static kir_value strays(tly_build *c, kir_value state)
     kir_value met = kir_flags(c->b);
     kir_value under = kir_splat(c->b, tly_reduce_raised(c, met, KIR_UNDERFLOWED), n);
     kir_value over = kir_splat(c->b, tly_reduce_raised(c, met, KIR_OVERFLOWED), n);
-    bad = tly_reduce_strays(c, state, under, over);
+    bad = tly_reduce_wrong_squares(c, state, under, over);
     emit_end(c, &some);
     return bad;
 }
@@ -118,7 +118,7 @@ kir_value tly_reduce_check(tly_reduce *r, kir_value state, kir_value *bad, kir_v
     if (r->checks_products) {
         kir_value flags = kir_flags(c->b), y = tly_reduce_product_of(c, state);
         kir_value met = differ(c, flags, constant(c, type_of(c, flags), 0));
-        *bad = bor(c, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
+        *bad = bor(c, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_infinite(c, y));
         *made = tly_not(c, met);
         return y;
     }

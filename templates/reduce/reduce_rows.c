@@ -123,7 +123,7 @@ static int is_bare(const tly_build *c)
            c->plan->prefetch > 0 &&
            (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
             (o->lift == NULL &&
-             (tly_combines_by(c->p) == KIR_ADD || tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS)))) &&
+             (tly_combines_by(c->p) == KIR_ADD || tly_is_checked_as(c->p, TLY_CHECK_PRODUCTS)))) &&
            c->p->before == 0 && !tly_is_of_reals(c->p);
 }
 
@@ -259,7 +259,7 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     emit_for(c, &l, from, end, imm(c, group));
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
-    kir_value all = tly_keys_wait(c) ? tly_extreme_of(c, x, vectors).key
+    kir_value all = tly_keys_are_deferred(c) ? tly_extreme_of(c, x, vectors).key
                                      : fold_vectors(c, &values, vectors, x);
     kir_value none = less(c, b->index, imm(c, 0));
     emit_if(c, &beaten, bor(c, none, any(c, wins(c, b->value, all))));
@@ -368,7 +368,7 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     tly_reduce_rules rules = { .lift = lift,
                                .combine = tly_combine,
                                .neutral = tly_reduce_neutral };
-    int together = vectors > 1 && (o->takes || o->searches || tly_keys_wait(r->c));
+    int together = vectors > 1 && (o->takes || o->searches || tly_keys_are_deferred(r->c));
     rules.vectors = together ? 1 : vectors;
     rules.loads = vectors;
     rules.take = tly_take;
@@ -381,7 +381,7 @@ kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s)
     if (r->checks_products)
         return tly_reduce_product(r, s);
     if (r->is_i128)
-        return tly_reduce_whole(r, s);
+        return tly_reduce_i128(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     kir_value state = tly_reduce_walk(r, &rules, s);
     return r->checks_sums      ? tly_reduce_parts(r, s, state)

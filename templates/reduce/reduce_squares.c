@@ -40,7 +40,7 @@ static kir_value is_infinite(tly_build *c, kir_value sum)
     return oeq(c, sum, end);
 }
 
-kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
+kir_value tly_reduce_wrong_squares(tly_build *c, kir_value sum, kir_value underflowed,
                             kir_value overflowed)
 {
     kir_value nothing = oeq(c, sum, real(c, lanes_of(c, sum), 0));
@@ -61,7 +61,7 @@ static kir_value by_size(tly_build *c, kir_value sum, uint64_t small, uint64_t l
     return choose(c, is_small(c, sum), real(c, n, small), real(c, n, large));
 }
 
-kir_value tly_reduce_stretch(tly_build *c, kir_value sum)
+kir_value tly_reduce_square_scale(tly_build *c, kir_value sum)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
     return by_size(c, sum, f->up, f->down);
@@ -110,7 +110,7 @@ static kir_value stretched(tly_reduce *r, const tly_reduce_span *s, kir_value su
     rules.vectors = rules.vectors > 1 ? 2 : 1;
     rules.loads = 0;
     rules.lift = tly_reduce_lift_stretched;
-    r->stretch = tly_reduce_stretch(r->c, sum);
+    r->stretch = tly_reduce_square_scale(r->c, sum);
     return tly_reduce_walk(r, &rules, s);
 }
 
@@ -122,7 +122,7 @@ kir_value tly_reduce_squares(tly_reduce *r, const tly_reduce_span *s, kir_value 
     emit_if(c, &suspect, tly_reduce_suspects(c, sum));
     kir_value met = kir_flags(c->b);
     emit_if(c, &stray,
-            tly_reduce_strays(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
+            tly_reduce_wrong_squares(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
                               tly_reduce_raised(c, met, KIR_OVERFLOWED)));
     right = stretched(r, s, sum);
     emit_end(c, &stray);

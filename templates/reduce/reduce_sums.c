@@ -2,12 +2,12 @@
 /* Sums, and beside them what overflowed on the way, in multiples of 2^64 (reduce_range.c). */
 #include "reduce_float.h"
 
-kir_value tly_reduce_small(tly_build *c, kir_value x)
+kir_value tly_reduce_scale_down(tly_build *c, kir_value x)
 {
     return mul(c, x, real(c, lanes_of(c, x), tly_reduce_format_of(c)->small));
 }
 
-kir_value tly_reduce_large(tly_build *c, kir_value x)
+kir_value tly_reduce_scale_up(tly_build *c, kir_value x)
 {
     return mul(c, x, real(c, lanes_of(c, x), tly_reduce_format_of(c)->large));
 }
@@ -16,7 +16,7 @@ kir_value tly_reduce_scaled(tly_build *c, kir_value x)
 {
     unsigned n = lanes_of(c, x);
     kir_value other = choose(c, tly_reduce_finite(c, x), real(c, n, 0), x);
-    return pair(c, other, tly_reduce_small(c, x));
+    return pair(c, other, tly_reduce_scale_down(c, x));
 }
 
 kir_value tly_reduce_lift_scaled(tly_reduce *r, kir_value x, const tly_place *at)
@@ -121,7 +121,7 @@ static tly_scaled scaled_sum(tly_build *c, kir_value parts, kir_value far)
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value sum = part(c, parts, 0);
     unsigned n = lanes_of(c, sum);
-    kir_value small = choose(c, far, tly_reduce_small(c, sum), sum);
+    kir_value small = choose(c, far, tly_reduce_scale_down(c, sum), sum);
     kir_value unit = choose(c, far, real(c, n, f->large), real_one(c, n));
     return (tly_scaled){ add(c, small, part(c, parts, 1)), unit };
 }

@@ -8,13 +8,13 @@
 
 #include "../stages/elementwise.h"
 
-kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes)
+kir_value tly_reduce_no_i128(tly_build *c, unsigned lanes)
 {
     kir_value zero = constant(c, KIR_TYPE(c->acc.kind, lanes), 0);
     return pair(c, zero, zero);
 }
 
-kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y)
+kir_value tly_reduce_join_i128(tly_build *c, kir_value x, kir_value y)
 {
     kir_value low = part(c, x, 0), lower = add(c, low, part(c, y, 0));
     kir_value carries = ult(c, lower, low);
@@ -30,7 +30,7 @@ static kir_value walk(tly_reduce *r, const tly_reduce_span *s)
 }
 
 /* A chunk is no longer than a state can hold. An output that is not cut in chunks may be longer. */
-kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
+kir_value tly_reduce_i128(tly_reduce *r, const tly_reduce_span *s)
 {
     enum { SOME = 1 << 15, STEPS = 1 << 16 };
     tly_build *c = r->c;
@@ -38,13 +38,13 @@ kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
         return walk(r, s);
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, SOME + 1));
     kir_value together = choose(c, is_short, imm(c, STEPS), imm(c, 1));
-    kir_value most = imm(c, (int64_t)SOME * STEPS), all = tly_reduce_no_whole(c, 1);
+    kir_value most = imm(c, (int64_t)SOME * STEPS), all = tly_reduce_no_i128(c, 1);
     tly_region step = { .state = { &all } }, l = { .state = { &all } };
     emit_for(c, &step, s->begin, s->end, together);
     emit_for(c, &l, s->from, s->to, most);
     const tly_reduce_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
                                    tly_min(c, s->to, add(c, l.i, most)) };
-    all = tly_reduce_join_whole(c, all, walk(r, &some));
+    all = tly_reduce_join_i128(c, all, walk(r, &some));
     emit_end(c, &l);
     emit_end(c, &step);
     return all;
@@ -53,14 +53,14 @@ kir_value tly_reduce_whole(tly_reduce *r, const tly_reduce_span *s)
 kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride)
 {
     tly_build *c = r->c;
-    kir_value one = imm(c, 1), sum = tly_reduce_no_whole(c, 1);
+    kir_value one = imm(c, 1), sum = tly_reduce_no_i128(c, 1);
     tly_region step = { .state = { &sum } }, l = { .state = { &sum } };
     emit_for(c, &step, all->begin, all->end, one);
     kir_value in = tly_reduce_step(c, all->in, step.i);
     emit_for(c, &l, all->from, all->to, one);
     kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, stride)), 0, 1);
     kir_value sign = tly_has_sign(c) ? ashr(c, x, imm(c, 63)) : imm(c, 0);
-    sum = tly_reduce_join_whole(c, sum, pair(c, x, sign));
+    sum = tly_reduce_join_i128(c, sum, pair(c, x, sign));
     emit_end(c, &l);
     emit_end(c, &step);
     return sum;

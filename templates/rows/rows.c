@@ -80,7 +80,7 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
         room = band(c, room, tly_not(c, streams));
         direct = bor(c, direct, room);
     }
-    if (r->fast && !r->deferred && tly_watches_output(c)) { /* results may be looked at once more */
+    if (r->fast && !r->deferred && tly_checks_output(c)) { /* results may be looked at once more */
         kir_value seldom = less(c, imm(c, SELDOM), r->length);
         direct = band(c, direct, bor(c, seldom, tly_not(c, streams)));
     }
@@ -240,8 +240,8 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.checks_total = r.totals && r.interleave == 1;
     r.fast = r.checks && c->plan->careful == 0;
     r.by_flags = r.fast && r.interleave == 1;
-    r.corrects = r.by_flags && tly_watches_products(c) && tly_rows_may_drift(&r);
-    r.prescale_steps = r.by_flags && r.windows && tly_watches_products(c) &&
+    r.corrects = r.by_flags && tly_checks_products(c) && tly_rows_may_drift(&r);
+    r.prescale_steps = r.by_flags && r.windows && tly_checks_products(c) &&
                        c->acc.kind == KIR_F32 && c->t->slow_subnormals;
     r.ends_by_flags = r.fast && r.interleave > 1;
     /* f16 in a pass of its own even where narrowing raises none: rows of 1,024 past the cache .211

@@ -13,7 +13,7 @@ enum {
     MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK,
     MAX_TOTALS = TLY_ROWS_MOST_TOTALS,
     MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
-    SAFE_UNROLL = TLY_ROWS_CAREFUL_UNROLL
+    SAFE_UNROLL = TLY_ROWS_SAFE_UNROLL
 };
 
 typedef struct tly_rows {
@@ -266,7 +266,7 @@ kir_value tly_rows_results_out_of_range(tly_rows *r, kir_value wide, const tly_r
 kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k);
 /* Extremes over a span. */
 typedef struct tly_rows_seen {
-    kir_value high, low; /* by windows: of elements; else `high` is tly_watch_apart of parts */
+    kir_value high, low; /* by windows: of elements; else `high` is tly_check_apart of parts */
     kir_value results;   /* of results */
     kir_value bad;       /* i1, prescale_steps: some results are not the plain loop's */
 } tly_rows_seen;

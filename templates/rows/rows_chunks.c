@@ -71,7 +71,7 @@ static const scale *of(const tly_build *c)
 static kir_value start_total(tly_rows *r)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return tly_neutral(c, c->vec);
     return choose(c, r->is_cut, constant(c, c->vec, of(c)->down), constant(c, c->vec, 0));
 }
@@ -107,16 +107,16 @@ tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
 static kir_value is_small(tly_rows *r, kir_value carry)
 {
     tly_build *c = r->c;
-    kir_value small = tly_watch_below(c, tly_watch_bits(c, carry), TLY_SMALL);
-    return band(c, tly_watch_lanes(c, small), tly_watch_not_zero(c, carry));
+    kir_value small = tly_check_below(c, tly_check_bits(c, carry), TLY_SMALL);
+    return band(c, tly_check_lanes(c, small), tly_check_not_zero(c, carry));
 }
 
 /* i1, of interleaved scans i1s: infinite or NaN. */
 static kir_value has_no_end(tly_rows *r, kir_value v)
 {
     tly_build *c = r->c;
-    kir_value finite = tly_watch_below(c, tly_watch_bits(c, v), TLY_INFINITE);
-    return tly_watch_lanes(c, tly_not(c, finite));
+    kir_value finite = tly_check_below(c, tly_check_bits(c, v), TLY_INFINITE);
+    return tly_check_lanes(c, tly_not(c, finite));
 }
 
 /* The carry after a chunk, from the carry before it and the chunk's total. *none (i1): the carry
@@ -127,7 +127,7 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
     if (!r->checks)
         return tly_combine(c, carry, total);
     kir_value before = bor(c, has_no_end(r, carry), has_no_end(r, total));
-    if (tly_watches_products(c)) {
+    if (tly_checks_products(c)) {
         *none = bor(c, *none, is_small(r, carry));
         total = mul(c, total, constant(c, c->acc, of(c)->up));
     }

@@ -105,15 +105,15 @@ static kir_value is_infinite(tly_rows *r, kir_value most)
 {
     tly_build *c = r->c;
     if (!shows_half(r))
-        return any(c, tly_not(c, tly_watch_below(c, most, TLY_INFINITE)));
-    return any(c, tly_watch_endless(c, lower(r, most)));
+        return any(c, tly_not(c, tly_check_below(c, most, TLY_INFINITE)));
+    return any(c, tly_check_infinite(c, lower(r, most)));
 }
 
 /* i1: without the scale, a product would have fallen below the normal numbers and stayed there. */
 static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value less = tly_watch_less(c, s->last[0]);
+    kir_value less = tly_check_less(c, s->last[0]);
     return any(c, ult(c, less, like(r->c, less, power(NORMAL + SCALE))));
 }
 

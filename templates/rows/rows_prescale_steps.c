@@ -92,7 +92,7 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     kir_value end = z[r->unroll - 1], most = 0;
     for (unsigned k = 0; k < r->unroll; k++) {
         y[k] = to_single(r, z[k]);
-        most = accumulate(c, KIR_UMAX, most, tly_watch_bits(c, y[k]));
+        most = accumulate(c, KIR_UMAX, most, tly_check_bits(c, y[k]));
     }
     kir_value sunk = any(c, below(r, least, HALF));
     kir_value less = less_of(r, end);
@@ -104,7 +104,7 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     kir_value zero = mul(c, end, like(c, end, 0));
     zero = convert(c, KIR_FPTRUNC, c->vec, zero);
     y[r->unroll] = choose(c, gone, zero, y[r->unroll - 1]);
-    return band(c, sunk, any(c, tly_watch_endless(c, most)));
+    return band(c, sunk, any(c, tly_check_infinite(c, most)));
 }
 
 /* Computes the step in f64, which loses no product; y and the returned value are those of `sink`.
@@ -142,15 +142,15 @@ kir_value tly_rows_join_prescaled(tly_rows *r, const kir_value *parts, tly_rows_
     unsigned n = r->unroll;
     kir_value z[MAX_UNROLL], y[MAX_UNROLL + 1] = { 0 }, bad = 0, last = s->last[0];
     kir_value now = scaled(r, last, SCALE);
-    kir_value apart = tly_watch_apart(c, 0, now, TLY_WATCH_PART);
+    kir_value apart = tly_check_apart(c, 0, now, TLY_CHECK_PART);
     tly_region way = { 0 };
     for (unsigned k = 0; k < n; k++) {
         z[k] = now = tly_combine(c, now, parts[k]);
-        apart = tly_watch_apart(c, apart, now, TLY_WATCH_PART);
+        apart = tly_check_apart(c, apart, now, TLY_CHECK_PART);
     }
     emit_carry(&way, n + 1, y);
     emit_carry(&way, 1, &bad);
-    emit_if(c, &way, any(c, tly_watch_left(c, apart, TLY_WATCH_PART)));
+    emit_if(c, &way, any(c, tly_check_out_of_range(c, apart, TLY_CHECK_PART)));
     bad = by_double(r, parts, last, y);
     emit_else(c, &way);
     for (unsigned k = 0; k < n; k++)

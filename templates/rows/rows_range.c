@@ -13,8 +13,8 @@ kir_value tly_rows_is_zero(tly_rows *r, kir_value v)
 /* i1s: elements that are no exact zero. */
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
 {
-    kir_value some = tly_watch_not_zero(r->c, x[0]);
-    return r->pairs ? band(r->c, some, tly_watch_not_zero(r->c, x[1])) : some;
+    kir_value some = tly_check_not_zero(r->c, x[0]);
+    return r->pairs ? band(r->c, some, tly_check_not_zero(r->c, x[1])) : some;
 }
 
 /* i1s, in lanes of magnitudes: sums that may be too large. If the sum before was infinite or NaN
@@ -22,9 +22,9 @@ kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
 kir_value tly_rows_sums_out_of_range(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    kir_value fine = tly_watch_below(c, tly_watch_bits(c, y->y), TLY_LARGE);
-    kir_value finite = tly_watch_below(c, tly_watch_bits(c, y->first), TLY_INFINITE);
-    kir_value part = tly_watch_below(c, tly_watch_bits(c, y->part), TLY_INFINITE);
+    kir_value fine = tly_check_below(c, tly_check_bits(c, y->y), TLY_LARGE);
+    kir_value finite = tly_check_below(c, tly_check_bits(c, y->first), TLY_INFINITE);
+    kir_value part = tly_check_below(c, tly_check_bits(c, y->part), TLY_INFINITE);
     fine = bor(c, fine, band(c, part, tly_not(c, finite)));
     return tly_not(c, fine);
 }
@@ -35,7 +35,7 @@ static kir_value fell(tly_rows *r, const kir_value *x, kir_value part)
 {
     tly_build *c = r->c;
     kir_value from = tly_vector_before(c, tly_neutral(c, c->vec), part, r->interleave, c->lanes);
-    kir_value some = band(c, tly_rows_elements_not_zero(r, x), tly_watch_not_zero(c, from));
+    kir_value some = band(c, tly_rows_elements_not_zero(r, x), tly_check_not_zero(c, from));
     return band(c, some, tly_rows_is_zero(r, part));
 }
 
@@ -53,7 +53,7 @@ static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
 
 kir_value tly_rows_part_out_of_range(tly_rows *r, const kir_value *x, kir_value part)
 {
-    kir_value outside = tly_watch_outside(r->c, part, TLY_WATCH_PART);
+    kir_value outside = tly_check_outside(r->c, part, TLY_CHECK_PART);
     return bor(r->c, outside, fell(r, x, part));
 }
 
@@ -63,7 +63,7 @@ kir_value tly_rows_parts_out_of_range(tly_rows *r, kir_value here, const tly_row
     tly_build *c = r->c;
     kir_value outside = 0, zeros = 0, out = i1(c, 0);
     for (unsigned k = 0; k < r->unroll; k++) {
-        kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
+        kir_value out = tly_check_outside(c, p[k].scan, TLY_CHECK_PART);
         kir_value zero = tly_rows_is_zero(r, p[k].scan);
         outside = accumulate(c, KIR_OR, outside, out);
         zeros = accumulate(c, KIR_OR, zeros, zero);
@@ -80,11 +80,11 @@ kir_value tly_rows_parts_out_of_range(tly_rows *r, kir_value here, const tly_row
 kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return v;
-    kir_value tiny = tly_watch_below(c, tly_watch_bits(c, newest), TLY_TINY);
+    kir_value tiny = tly_check_below(c, tly_check_bits(c, newest), TLY_TINY);
     kir_value zero = mul(c, v, constant(c, c->vec, 0));
-    return choose(c, tly_watch_lanes(c, tiny), zero, v);
+    return choose(c, tly_check_lanes(c, tiny), zero, v);
 }
 
 /* Lanes of a class follow each other by `unit`. */
@@ -102,8 +102,8 @@ kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
 static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, y->y), TLY_TINY));
-    return band(c, tiny, tly_watch_not_zero(c, y->first));
+    kir_value tiny = tly_check_lanes(c, tly_check_below(c, tly_check_bits(c, y->y), TLY_TINY));
+    return band(c, tiny, tly_check_not_zero(c, y->first));
 }
 
 /* i1: results may have come to an end of the range, and not because a product is 0 for good. Unless
@@ -111,14 +111,14 @@ static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(c)) {
+    if (!tly_checks_products(c)) {
         kir_value most = 0;
         for (unsigned k = 0; k < r->unroll; k++)
-            most = accumulate(c, KIR_UMAX, most, tly_watch_bits(c, y[k].y));
-        return any(c, tly_not(c, tly_watch_below(c, most, TLY_LARGE)));
+            most = accumulate(c, KIR_UMAX, most, tly_check_bits(c, y[k].y));
+        return any(c, tly_not(c, tly_check_below(c, most, TLY_LARGE)));
     }
-    kir_value least = umin(c, tly_watch_bits(c, y[0].first), tly_watch_bits(c, y[r->unroll - 1].y));
-    kir_value low = any(c, tly_watch_below(c, least, TLY_SMALL));
+    kir_value least = umin(c, tly_check_bits(c, y[0].first), tly_check_bits(c, y[r->unroll - 1].y));
+    kir_value low = any(c, tly_check_below(c, least, TLY_SMALL));
     kir_value near = i1(c, 0), some = 0;
     tly_region zero = { .state = { &near } };
     emit_if(c, &zero, bor(c, wide, low));
@@ -132,10 +132,10 @@ static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k)
 {
     tly_build *c = r->c;
-    kir_value most = tly_watch_bits(c, shown[k << r->pairs]);
+    kir_value most = tly_check_bits(c, shown[k << r->pairs]);
     if (r->pairs)
-        most = umax(c, most, tly_watch_bits(c, shown[2 * k + 1]));
-    return tly_watch_lanes(c, tly_watch_endless(c, most));
+        most = umax(c, most, tly_check_bits(c, shown[2 * k + 1]));
+    return tly_check_lanes(c, tly_check_infinite(c, most));
 }
 
 kir_value tly_rows_results_out_of_range(tly_rows *r, kir_value wide, const tly_rows_result *y,
@@ -149,11 +149,11 @@ kir_value tly_rows_results_out_of_range(tly_rows *r, kir_value wide, const tly_r
     emit_if(c, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value own;
-        if (tly_watches_products(c)) {
-            kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
-            kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_TINY);
-            own = band(c, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
-            if (tly_watches_output(c)) {
+        if (tly_checks_products(c)) {
+            kir_value end = tly_check_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
+            kir_value low = tly_check_below(c, tly_check_bits(c, y[k].y), TLY_TINY);
+            own = band(c, low, tly_not(c, tly_check_below(c, end, TLY_TINY)));
+            if (tly_checks_output(c)) {
                 kir_value infinite = tly_rows_shows_infinity(r, shown, k);
                 fell = accumulate(c, KIR_OR, fell, low);
                 large = accumulate(c, KIR_OR, large, infinite);
@@ -176,7 +176,7 @@ kir_value tly_rows_results_out_of_range(tly_rows *r, kir_value wide, const tly_r
 tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
+    kir_value one = tly_check_bits(c, tly_neutral(c, c->vec));
     kir_value low = constant(c, type_of(c, one), 0);
     return (tly_rows_seen){ low, one, one, 0 };
 }
@@ -186,8 +186,8 @@ static void see_finite(tly_rows *r, kir_value *high, kir_value *low, kir_value v
 {
     tly_build *c = r->c;
     if (high)
-        *high = umax(c, *high, tly_watch_finite(c, tly_watch_bits(c, v)));
-    *low = umin(c, *low, tly_watch_less(c, v));
+        *high = umax(c, *high, tly_check_finite(c, tly_check_bits(c, v)));
+    *low = umin(c, *low, tly_check_less(c, v));
 }
 
 void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
@@ -195,44 +195,44 @@ void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
     if (r->windows || r->ends_by_flags)
         see_finite(r, &seen->high, &seen->low, v);
     else
-        seen->high = tly_watch_apart(r->c, seen->high, v, TLY_WATCH_PART);
+        seen->high = tly_check_apart(r->c, seen->high, v, TLY_CHECK_PART);
 }
 
 unsigned tly_rows_range_parts(const tly_rows *r)
 {
-    return TLY_WATCH_PART * r->unroll * (r->windows ? r->c->lanes : 1);
+    return TLY_CHECK_PART * r->unroll * (r->windows ? r->c->lanes : 1);
 }
 
 kir_value tly_rows_seen_apart(tly_rows *r, const tly_rows_seen *seen)
 {
     tly_build *c = r->c;
     if (!r->windows && !r->ends_by_flags)
-        return any(c, tly_watch_left(c, seen->high, TLY_WATCH_PART));
+        return any(c, tly_check_out_of_range(c, seen->high, TLY_CHECK_PART));
     return any(
-        c, tly_watch_beyond(c, seen->high, seen->low, r->windows ? c->lanes : TLY_WATCH_PART, 1));
+        c, tly_check_beyond(c, seen->high, seen->low, r->windows ? c->lanes : TLY_CHECK_PART, 1));
 }
 
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    if (tly_watches_products(c)) {
+    if (tly_checks_products(c)) {
         see_finite(r, NULL, &seen->results, r->windows ? y->y : y->first);
         return;
     }
-    kir_value bits = tly_watch_bits(c, y->y);
+    kir_value bits = tly_check_bits(c, y->y);
     if (r->ends_by_flags)
-        bits = tly_watch_finite(c, bits);
+        bits = tly_check_finite(c, bits);
     seen->results = umax(c, seen->results, bits);
 }
 
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (tly_watches_products(c) && r->interleave > 1)
-        return any(c, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
-    if (tly_watches_products(c) || r->ends_by_flags)
+    if (tly_checks_products(c) && r->interleave > 1)
+        return any(c, tly_check_below(c, tly_check_less(c, s->last[0]), TLY_SMALL));
+    if (tly_checks_products(c) || r->ends_by_flags)
         return i1(c, 0);
-    return any(c, tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));
+    return any(c, tly_not(c, tly_check_below(c, tly_check_bits(c, s->last[0]), TLY_INFINITE)));
 }
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
@@ -242,22 +242,22 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 kir_value tly_rows_seen_out_of_range(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(c))
-        return any(c, r->ends_by_flags ? tly_watch_large(c, seen->results)
-                                       : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+    if (!tly_checks_products(c))
+        return any(c, r->ends_by_flags ? tly_check_large(c, seen->results)
+                                       : tly_not(c, tly_check_below(c, seen->results, TLY_LARGE)));
     kir_value out = tly_rows_seen_apart(r, seen);
     if (!r->windows) {
-        kir_value low = any(c, tly_watch_below(c, seen->results, TLY_SMALL));
+        kir_value low = any(c, tly_check_below(c, seen->results, TLY_SMALL));
         if (r->interleave > 1)
             return bor(c, out, low);
-        low = band(c, low, any(c, tly_watch_alive(c, s->last[0])));
+        low = band(c, low, any(c, tly_check_not_tiny(c, s->last[0])));
         s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
         return bor(c, out, low);
     }
-    kir_value end = tly_watch_bits(c, s->last[0]);
-    kir_value fell = tly_watch_below(c, seen->results, TLY_NORMAL);
-    fell = any(c, bor(c, fell, tly_watch_below(c, end, TLY_NORMAL)));
-    kir_value normal = any(c, tly_watch_alive(c, s->last[0]));
+    kir_value end = tly_check_bits(c, s->last[0]);
+    kir_value fell = tly_check_below(c, seen->results, TLY_NORMAL);
+    fell = any(c, bor(c, fell, tly_check_below(c, end, TLY_NORMAL)));
+    kir_value normal = any(c, tly_check_not_tiny(c, s->last[0]));
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
     return bor(c, out, band(c, fell, normal));
 }

@@ -35,12 +35,12 @@ static kir_value products_out_of_range(tly_rows *r, const tly_rows_result *y, co
     kir_value zero = tly_not(c, tly_rows_elements_not_zero(r, x));
     kir_value exact = and_after(r, as_mask(r, zero));
     exact = band(c, differ(c, exact, none), tly_rows_is_zero(r, y->part));
-    kir_value part = tly_watch_apart(c, 0, choose(c, exact, one, y->part), TLY_WATCH_PART);
+    kir_value part = tly_check_apart(c, 0, choose(c, exact, one, y->part), TLY_CHECK_PART);
     exact = bor(c, exact, tly_rows_is_zero(r, y->first));
-    kir_value low = tly_watch_bits(c, choose(c, exact, one, y->y));
-    low = tly_watch_lanes(c, tly_watch_below(c, low, TLY_TINY));
+    kir_value low = tly_check_bits(c, choose(c, exact, one, y->y));
+    low = tly_check_lanes(c, tly_check_below(c, low, TLY_TINY));
     low = band(c, low, differ(c, lives, none));
-    return bor(c, tly_watch_lanes(c, tly_watch_left(c, part, TLY_WATCH_PART)), low);
+    return bor(c, tly_check_lanes(c, tly_check_out_of_range(c, part, TLY_CHECK_PART)), low);
 }
 
 /* Element `lane` of x in the lanes that it has a part in, its own and later ones of its scan; in
@@ -87,7 +87,7 @@ static void redo_vector(tly_rows *r, kir_value from, const kir_value *x, kir_val
     kir_value first = s->last[0], y = tly_combine(c, first, p.scan), odd = 0, loop_odd = 0;
     tly_rows_result result = { first, p.scan, y };
     kir_value out = lives ? products_out_of_range(r, &result, x, lives)
-                          : tly_watch_lanes(c, tly_rows_sums_out_of_range(r, &result));
+                          : tly_check_lanes(c, tly_rows_sums_out_of_range(r, &result));
     out = differ(c, and_after(r, as_mask(r, out)), constant(c, mask_type(r), 0));
     if (r->pairs)
         odd = tly_combine(c, tly_rows_before(r, first, y), p.first);
@@ -154,12 +154,12 @@ static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value ap
                         const kir_value *shown)
 {
     tly_build *c = r->c;
-    kir_value lives = as_mask(r, tly_watch_alive(c, end));
+    kir_value lives = as_mask(r, tly_check_not_tiny(c, end));
     tly_region some = { .state = { &lives } };
     emit_if(c, &some, apart);
     lives = bor(c, lives, parts_out_of_range(r, here));
     emit_end(c, &some);
-    if (tly_watches_output(c))
+    if (tly_checks_output(c))
         lives = bor(c, lives, infinities(r, shown));
     for (unsigned k = 0; k < r->unroll; k++)
         kir_store(c->b, masks_at(r, imm(c, k)), 0, tly_rows_end_of(r, lives, k), c->acc_bytes, 0);
@@ -172,7 +172,7 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, 
     tly_build *c = r->c;
     int64_t bytes = vector_bytes(r);
     unsigned each = 1 + r->pairs;
-    int products = tly_watches_products(c);
+    int products = tly_checks_products(c);
     tly_region l = { .state = { &s->last[0] } };
     if (products)
         store_lives(r, here, end, apart, shown);

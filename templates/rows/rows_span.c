@@ -41,7 +41,7 @@ static unsigned windows_count(const tly_rows *r)
 
 static void carry_chain(const tly_rows *r, tly_region *l, chain *h)
 {
-    const int products = tly_watches_products(r->c);
+    const int products = tly_checks_products(r->c);
     emit_carry(l, windows_count(r), h->windows);
     for (unsigned k = 0; k < r->unroll; k++) {
         emit_carry(l, 1, &h->ahead[k].scan);
@@ -89,13 +89,13 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
         }
         if (r->corrects)
             tly_rows_add_distance(r, tly_element(c, NULL, x[0]), &h->distance);
-        if (looks(r, h) && tly_watches_products(c))
+        if (looks(r, h) && tly_checks_products(c))
             tly_rows_see_part(r, &h->seen, seen);
-        if (is_safe(r) && tly_watches_products(c))
-            apart = tly_watch_apart(c, apart, seen, tly_rows_range_parts(r));
+        if (is_safe(r) && tly_checks_products(c))
+            apart = tly_check_apart(c, apart, seen, tly_rows_range_parts(r));
     }
     if (apart)
-        h->wide = any(c, tly_watch_left(c, apart, tly_rows_range_parts(r)));
+        h->wide = any(c, tly_check_out_of_range(c, apart, tly_rows_range_parts(r)));
 }
 
 /* i1: parts of the step left the range. */
@@ -143,7 +143,7 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     kir_value parts_out = 0;
     tly_rows_result y[MAX_UNROLL] = { { 0, 0, 0 } };
     tly_rows_state again = h->state;
-    if (is_safe(r) && tly_watches_products(c))
+    if (is_safe(r) && tly_checks_products(c))
         parts_out = parts_out_of_range(r, h);
     for (unsigned k = 0; k < unroll; k++) {
         join(r, h, k, shown, &y[k]);
@@ -230,7 +230,7 @@ void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value coun
     c.lanes = width / c.acc_bytes;
     c.vec.lanes = (uint8_t)c.lanes;
     if (most)
-        *most = tly_watch_bits(&c, constant(&c, c.vec, 0));
+        *most = tly_check_bits(&c, constant(&c, c.vec, 0));
     emit_for(&c, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step));
     for (unsigned first = 0, n; first < bytes / width; first += n) { /* lanes may be forced */
         n = bytes / width - first < MAX_UNROLL ? bytes / width - first : MAX_UNROLL;

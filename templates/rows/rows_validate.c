@@ -67,11 +67,11 @@ static void run_sums(tly_rows *r, const tly_rows_span *g, const tly_rows_source 
 static void give_up(tly_rows *r, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (!tly_watches_products(c) || c->acc.kind != KIR_F64)
+    if (!tly_checks_products(c) || c->acc.kind != KIR_F64)
         return;
     kir_value total = s->total[0];
-    kir_value faint = tly_watch_below(c, tly_watch_bits(c, total), TLY_FAINT);
-    faint = band(c, tly_watch_lanes(c, faint), tly_watch_not_zero(c, total));
+    kir_value faint = tly_check_below(c, tly_check_bits(c, total), TLY_FAINT);
+    faint = band(c, tly_check_lanes(c, faint), tly_check_not_zero(c, total));
     s->total_invalid = bor(c, s->total_invalid, any(c, faint));
     s->total[0] = choose(c, s->total_invalid, constant(c, c->vec, 0), total);
 }
@@ -105,11 +105,11 @@ static kir_value flags_out_of_range(tly_rows *r, const tly_rows_span *g, const t
 {
     tly_build *c = r->c;
     kir_value out = i1(c, 1);
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return out;
     kir_value under = met(c, flags, KIR_UNDERFLOWED);
     tly_region gone = { .state = { &out } };
-    emit_unless(c, &gone, band(c, under, any(c, tly_watch_alive(c, s->last[0]))));
+    emit_unless(c, &gone, band(c, under, any(c, tly_check_not_tiny(c, s->last[0]))));
     out = is_apart(r, g, in);
     emit_end(c, &gone);
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
@@ -120,13 +120,13 @@ static kir_value flags_out_of_range(tly_rows *r, const tly_rows_span *g, const t
 static kir_value keeps_infinity(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
-    kir_value most = tly_watch_bits(c, constant(c, c->vec, 0));
+    kir_value most = tly_check_bits(c, constant(c, c->vec, 0));
     tly_region l = { .state = { &most } };
     emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes));
     kir_value v = kir_load(c->b, c->vec, tly_rows_acc_results_at(r, l.i), 0, c->acc_bytes);
-    most = umax(c, most, tly_watch_bits(c, v));
+    most = umax(c, most, tly_check_bits(c, v));
     emit_end(c, &l);
-    return any(c, tly_watch_endless(c, most));
+    return any(c, tly_check_infinite(c, most));
 }
 
 /* The same, read from the stored results, which are in the cache (go_direct in rows.c). */
@@ -135,7 +135,7 @@ static kir_value shows_infinity(tly_rows *r, const tly_rows_span *g)
     tly_build *c = r->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, (unsigned)r->wide);
     kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I32, t.lanes);
-    uint64_t infinity = tly_watch_stored_infinity(c);
+    uint64_t infinity = tly_check_stored_infinity(c);
     int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->bytes[TLY_OUT] : 0;
     kir_value most = constant(c, bits, 0);
     tly_region l = { .state = { &most } };
@@ -154,8 +154,8 @@ static kir_value shown_out_of_range(tly_rows *r, const tly_rows_span *g, kir_val
                                     const tly_rows_state *from, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_value below = tly_not(c, any(c, tly_watch_alive(c, s->last[0])));
-    kir_value fell = band(c, below, any(c, tly_watch_alive(c, from->last[0])));
+    kir_value below = tly_not(c, any(c, tly_check_not_tiny(c, s->last[0])));
+    kir_value fell = band(c, below, any(c, tly_check_not_tiny(c, from->last[0])));
     kir_value shows = i1(c, 0);
     tly_region look = { .state = { &shows } };
     emit_if(c, &look, band(c, may, fell));
@@ -261,7 +261,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_s
         out = bor(c, out, raised(c, flags));
     if (r->prescale_steps)
         out = bor(c, out, seen.bad);
-    if (out && r->interleave == 1 && tly_watches_output(c)) {
+    if (out && r->interleave == 1 && tly_checks_output(c)) {
         kir_value may = r->by_flags ? raised(c, flags) : i1(c, 1);
         out = bor(c, out, shown_out_of_range(r, g, may, &from, s));
     }

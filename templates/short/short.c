@@ -40,15 +40,15 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
         x = tly_element(c, whole ? &here : NULL, tly_widen(c, x));
         shown[n] = tly_short_scan_alone(s, &here, x, i == 0, before, &y);
         if (checks > 1)
-            seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
+            seen = tly_check_apart(c, seen, y, TLY_CHECK_PART);
         else if (checks > 0)
-            seen = accumulate(c, KIR_UMAX, seen, tly_watch_bits(c, y));
+            seen = accumulate(c, KIR_UMAX, seen, tly_check_bits(c, y));
     }
     kir_value good = i1(c, 1);
     if (checks > 1)
-        good = tly_not(c, any(c, tly_watch_left(c, seen, TLY_WATCH_PART)));
+        good = tly_not(c, any(c, tly_check_out_of_range(c, seen, TLY_CHECK_PART)));
     else if (checks > 0)
-        good = tly_not(c, any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE))));
+        good = tly_not(c, any(c, tly_not(c, tly_check_below(c, seen, TLY_INFINITE))));
     tly_region stands = { 0 };
     emit_if(c, &stands, good);
     for (unsigned k = 0; k < n; k++) {
@@ -179,7 +179,7 @@ static tly_short begin_short(tly_build *c)
         s.doublings++;
     s.by_flags = c->p->tensor[TLY_OUT].dtype != TALLY_F16 ||
                  tly_target_narrows_quietly(c->t, c->lanes);
-    s.prescale = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
+    s.prescale = s.chains && tly_checks_products(c) && c->acc.kind == KIR_F32 &&
                  c->t->slow_subnormals;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.by_rows = vectors_by_rows(&s) > 0;

@@ -97,7 +97,7 @@ kir_value tly_short_scaled_out_of_range(tly_short *s, const tly_short_seen *seen
     tly_build *c = s->c;
     kir_value most = bits(s, infinity - ((uint64_t)SCALE << 23));
     kir_value out = ule(c, most, seen->most);
-    return bor(c, out, tly_watch_endless(c, seen->most));
+    return bor(c, out, tly_check_infinite(c, seen->most));
 }
 
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen)

@@ -151,7 +151,7 @@ static tly_short_seen see_none(tly_short *s, tly_short_what what)
     if (what == TLY_SHORT_SCALED)
         return tly_short_scaled_none(s);
     if (what != TLY_SHORT_NOTHING)
-        none.most = tly_watch_bits(c, tly_neutral(c, c->vec));
+        none.most = tly_check_bits(c, tly_neutral(c, c->vec));
     if (what == TLY_SHORT_APART)
         none.most = constant(c, type_of(c, none.most), 0);
     return none;
@@ -166,11 +166,11 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
         kir_value size = as_values(s, y);
         if (c->p->tensor[TLY_IN].dtype ==
             TALLY_F16) /* no element is small enough to fall to zero unseen */
-            size = choose(c, tly_watch_not_zero(c, size), size, tly_neutral(c, c->vec));
-        return tly_watch_apart(c, seen, size, TLY_WATCH_PART);
+            size = choose(c, tly_check_not_zero(c, size), size, tly_neutral(c, c->vec));
+        return tly_check_apart(c, seen, size, TLY_CHECK_PART);
     }
     kir_value v = as_values(s, what == TLY_SHORT_WINDOWS ? w : y);
-    return umax(c, seen, tly_watch_bits(c, v));
+    return umax(c, seen, tly_check_bits(c, v));
 }
 
 static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value *v)

@@ -19,13 +19,13 @@ static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what
 static kir_value is_infinite(tly_short *s, kir_value seen)
 {
     tly_build *c = s->c;
-    return any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE)));
+    return any(c, tly_not(c, tly_check_below(c, seen, TLY_INFINITE)));
 }
 
 /* i1: a result is infinite in the output. */
 static kir_value shows_infinite(tly_short *s, kir_value seen)
 {
-    return any(s->c, tly_watch_endless(s->c, seen));
+    return any(s->c, tly_check_infinite(s->c, seen));
 }
 
 /* i1: a result is infinite in an output that has less range than the accumulator, which no flag
@@ -35,7 +35,7 @@ static kir_value shows_infinity(tly_short *s, const tly_short_piece *look, kir_v
     tly_build *c = s->c;
     kir_value infinite = i1(c, 0);
     tly_region some = { .state = { &infinite } };
-    if (!s->by_flags || !tly_watches_output(c))
+    if (!s->by_flags || !tly_checks_output(c))
         return infinite;
     emit_if(c, &some, fell);
     infinite = shows_infinite(s, tly_short_scan(s, look, TLY_SHORT_RESULTS).most);
@@ -77,7 +77,7 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     kir_value none = like(c, raised, 0), flags = none;
     tly_short_seen seen;
     tly_region far = { .state = { &flags } };
-    kir_value out = any(c, tly_watch_left(c, apart, TLY_WATCH_PART));
+    kir_value out = any(c, tly_check_out_of_range(c, apart, TLY_CHECK_PART));
     raised = met(c, raised, KIR_OVERFLOWED | KIR_UNDERFLOWED);
     emit_if(c, &far, band(c, out, raised));
     flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
@@ -99,12 +99,12 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
     if (!s->by_flags)
         flags = flags_again(s, p, seen.most, flags);
     if (fell != NULL) {
-        kir_value end = tly_watch_bits(c, seen.last);
+        kir_value end = tly_check_bits(c, seen.last);
         *fell = met(c, flags, KIR_UNDERFLOWED);
-        *often = s->by_flags ? any(c, tly_watch_below(c, end, TLY_NORMAL)) : *fell;
+        *often = s->by_flags ? any(c, tly_check_below(c, end, TLY_NORMAL)) : *fell;
         flags = choose(c, *fell, like(c, flags, 0), flags);
     }
-    return tly_watches_products(c) ? products_out_of_range(s, p, flags)
+    return tly_checks_products(c) ? products_out_of_range(s, p, flags)
                                    : met(c, flags, KIR_OVERFLOWED);
 }
 

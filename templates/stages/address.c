@@ -65,9 +65,9 @@ kir_value tly_streams(tly_build *c)
     return has_flag(c, TLY_LAUNCH_STREAM);
 }
 
-kir_value tly_claims(tly_build *c)
+kir_value tly_prefetches_writes(tly_build *c)
 {
-    return has_flag(c, TLY_LAUNCH_CLAIM);
+    return has_flag(c, TLY_LAUNCH_PREFETCHW);
 }
 
 void tly_fence(tly_build *c, kir_value streams)

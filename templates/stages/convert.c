@@ -195,10 +195,10 @@ kir_value tly_widen_integer(tly_build *c, kir_value x)
     return to_kind(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
 }
 
-kir_value tly_widen_word(tly_build *c, kir_value v)
+kir_value tly_widen_u32(tly_build *c, kir_value v)
 {
     if (has_keys(c))
-        return tly_word_to_key(c, v);
+        return tly_u32_to_key(c, v);
     if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING) {
         kir_value unused = like(c, v, 32 - 8 * c->bytes[TLY_IN]);
         if (is_signed(c))
@@ -209,10 +209,10 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
     return c->acc.kind == KIR_F64 ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
-kir_value tly_narrow_word(tly_build *c, kir_value x)
+kir_value tly_narrow_u32(tly_build *c, kir_value x)
 {
     if (has_keys(c))
-        return tly_key_to_word(c, x);
+        return tly_key_to_u32(c, x);
     if (c->acc.kind == KIR_F64) {
         int half = c->p->tensor[TLY_OUT].dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);

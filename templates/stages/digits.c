@@ -149,7 +149,7 @@ kir_value tly_root_by_digits(const tly_build *c, kir_value x)
 }
 
 /* `digits` holds the digits of x that are not used yet, above those of the quotient so far. */
-kir_value tly_whole_by_digits(const tly_build *c, kir_value high, kir_value x, kir_value y)
+kir_value tly_udiv_by_digits(const tly_build *c, kir_value high, kir_value x, kir_value y)
 {
     const kir_type type = type_of(c, x);
     const unsigned width = kir_kind_bits((kir_kind)type.kind);

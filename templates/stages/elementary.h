@@ -37,6 +37,6 @@ kir_value tly_quotient_by_digits(const tly_build *c, kir_value x, kir_value y);
 kir_value tly_root_by_digits(const tly_build *c, kir_value x);
 /* x / y of unsigned integers, rounded down. y is above 0, and its upper bit is 0. `high`: 0, or the
  * digits of x above those of its type, as a number below y, so that the quotient fits. */
-kir_value tly_whole_by_digits(const tly_build *c, kir_value high, kir_value x, kir_value y);
+kir_value tly_udiv_by_digits(const tly_build *c, kir_value high, kir_value x, kir_value y);
 
 #endif

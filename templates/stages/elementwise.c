@@ -61,7 +61,7 @@ static kir_value divided(tly_build *c, kir_value x, kir_value n)
 {
     unsigned lanes = type_of(c, x).lanes;
     if (c->t->no_div64)
-        return tly_whole_by_digits(c, 0, x, kir_splat(c->b, n, lanes));
+        return tly_udiv_by_digits(c, 0, x, kir_splat(c->b, n, lanes));
     kir_value y = x;
     for (unsigned i = 0; i < lanes; i++) {
         kir_value q = udiv(c, kir_extract(c->b, x, i), n);
@@ -93,7 +93,7 @@ static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, 
     emit_if(c, &way, ule(c, n, imm(c, INT64_C(1) << 32)));
     q = divided_twice(c, lower, upper, n);
     emit_else(c, &way);
-    q = tly_whole_by_digits(c, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
+    q = tly_udiv_by_digits(c, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
     emit_end(c, &way);
     return q;
 }
@@ -109,7 +109,7 @@ static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, k
         upper = choose(c, below, minus, upper);
         lower = choose(c, below, sub(c, zero, lower), lower);
     }
-    kir_value q = c->t->no_div64 ? tly_whole_by_digits(c, upper, lower, n)
+    kir_value q = c->t->no_div64 ? tly_udiv_by_digits(c, upper, lower, n)
                                  : divided_beyond(c, lower, upper, n, few);
     return tly_has_sign(c) ? choose(c, below, sub(c, zero, q), q) : q;
 }
@@ -141,7 +141,7 @@ static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
     return q;
 }
 
-kir_value tly_mean_of_whole(tly_build *c, kir_value lower, kir_value upper)
+kir_value tly_mean_of_wide(tly_build *c, kir_value lower, kir_value upper)
 {
     return mean(c, lower, upper, 0);
 }

@@ -25,7 +25,7 @@ kir_value tly_through(struct tly_build *c, unsigned stages, kir_value x);
 kir_value tly_through_times(struct tly_build *c, unsigned stages, kir_value x, kir_value unit);
 
 /* Means of sums of integers as (lower, upper) 64 bits. */
-kir_value tly_mean_of_whole(struct tly_build *c, kir_value lower, kir_value upper);
+kir_value tly_mean_of_wide(struct tly_build *c, kir_value lower, kir_value upper);
 /* The same sums of states as they were added. */
 kir_value tly_whole_of(struct tly_build *c, kir_value state);
 

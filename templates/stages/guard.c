@@ -88,7 +88,7 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
 /* Bits of floats stand for logarithms. A sum is at most twice the larger of two numbers. */
 void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
 {
-    int products = tly_watches_products(c);
+    int products = tly_checks_products(c);
     uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
     kir_value size = scalar_magnitude(c, before);
     for (unsigned k = 0; k < tly_range_count(c); k++) {
@@ -123,13 +123,13 @@ static kir_value literal(tly_build *c, uint64_t v)
 
 /* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
  * of `normal` and `finite` covers. */
-kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
+kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
 {
     const limits *l = of(c);
     if (tly_range_count(c) == 0)
         return i1(c, 1);
     kir_value size = carry ? scalar_magnitude(c, carry) : 0;
-    if (!tly_watches_products(c)) {
+    if (!tly_checks_products(c)) {
         kir_value local = ule(c, s[0], literal(c, l->sum_high));
         if (!carry)
             return local;
@@ -160,7 +160,7 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
     if (tly_range_count(c) == 0)
         return i1(c, 1);
     kir_value size = scalar_magnitude(c, x);
-    if (!tly_watches_products(c))
+    if (!tly_checks_products(c))
         return bor(c, ule(c, size, literal(c, l->sum_high - (part - 1) * twice)),
                    ule(c, literal(c, l->infinity), size));
     kir_value zero = oeq(c, x, constant(c, c->acc, 0));

@@ -45,7 +45,7 @@ static int takes_most(const tly_build *c)
     return tly_operator_of(c->p)->neutral[0] == TLY_LEAST;
 }
 
-/* The result of tly_turn() for a constant element. */
+/* The result of tly_order_bits() for a constant element. */
 static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 {
     uint64_t bits = element << key_shift(c);
@@ -73,7 +73,7 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
     return element & all;
 }
 
-kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below)
+kir_value tly_order_bits(tly_build *c, kir_value bits, uint64_t below)
 {
     unsigned width = kir_kind_bits((kir_kind)type_of(c, bits).kind);
     kir_value sign = ashr(c, bits, like(c, bits, width - 1));
@@ -85,16 +85,16 @@ kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below)
 /* Floats: `bits` in the upper bits of a key. */
 static kir_value order(tly_build *c, kir_value bits)
 {
-    return sub(c, tly_turn(c, bits, magnitude(c)), like(c, bits, key_offset(c)));
+    return sub(c, tly_order_bits(c, bits, magnitude(c)), like(c, bits, key_offset(c)));
 }
 
 static kir_value restore(tly_build *c, kir_value key)
 {
     key = add(c, key, like(c, key, key_offset(c)));
-    return tly_turn(c, key, magnitude(c));
+    return tly_order_bits(c, key, magnitude(c));
 }
 
-kir_value tly_word_to_key(tly_build *c, kir_value u32)
+kir_value tly_u32_to_key(tly_build *c, kir_value u32)
 {
     kir_value unused = like(c, u32, key_shift(c));
     if (is_float(c))
@@ -104,7 +104,7 @@ kir_value tly_word_to_key(tly_build *c, kir_value u32)
     return ashr(c, shl(c, u32, unused), unused);
 }
 
-kir_value tly_key_to_word(tly_build *c, kir_value key)
+kir_value tly_key_to_u32(tly_build *c, kir_value key)
 {
     if (is_float(c))
         return lshr(c, restore(c, key), like(c, key, key_shift(c)));
@@ -154,14 +154,14 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
     const uint64_t by = nans_up ? most - infinity
                                 : infinity - most; /* -inf lowest, or inf highest */
     const uint64_t nan = (nans_up ? infinity + 1 : ~infinity - 1) - by;
-    kir_value key = tly_turn(c, bits, 0);
+    kir_value key = tly_order_bits(c, bits, 0);
     kir_value negative_zero = equal(c, key, like(c, bits, UINT64_MAX));
     key = choose(c, negative_zero, like(c, bits, 0), key);
     key = sub(c, key, like(c, bits, by));
     return bin(c, nans_up ? KIR_SMIN : KIR_SMAX, key, like(c, bits, nan));
 }
 
-int tly_keys_wait(const tly_build *c)
+int tly_keys_are_deferred(const tly_build *c)
 {
     const int wide = c->p->tensor[TLY_IN].dtype == TALLY_F32 ||
                      c->p->tensor[TLY_IN].dtype == TALLY_F64;
@@ -212,7 +212,7 @@ tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
     else
         bits = n > 1 ? with_sign(c, best[0], x, n) : bits_of(c, best[0]);
     kir_value nan = like(c, bits, takes_most(c) ? magnitude(c) : ~magnitude(c));
-    kir_value key = choose(c, numbers, tly_turn(c, bits, magnitude(c)), nan);
+    kir_value key = choose(c, numbers, tly_order_bits(c, bits, magnitude(c)), nan);
     return (tly_extreme){ best[0], numbers, key };
 }
 
@@ -225,7 +225,7 @@ kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
     kir_value infinity = like(c, bits,
                               tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype));
     kir_value nan = less(c, infinity, size);
-    kir_value key = tly_turn(c, bits, below);
+    kir_value key = tly_order_bits(c, bits, below);
     if (tly_has_index(c->p)) { /* zeros are equal */
         kir_value zero = like(c, bits, 0);
         key = choose(c, equal(c, size, zero), size, key);

@@ -52,7 +52,7 @@ static const layout *of(const tly_build *c)
     return c->acc.kind == KIR_F64 ? &layout_f64 : &layout_f32;
 }
 
-kir_value tly_watch_bits(tly_build *c, kir_value v)
+kir_value tly_check_bits(tly_build *c, kir_value v)
 {
     unsigned lanes = type_of(c, v).lanes;
     kir_value m = to_kind(c, KIR_BITCAST, c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, v);
@@ -65,7 +65,7 @@ kir_value tly_watch_bits(tly_build *c, kir_value v)
 
 /* Of f64 the subtraction is one of 64 bits, so that a number below 2^-1042 does not count as zero.
  * Then the lower u32 has all bits set, so that it is never the least. */
-kir_value tly_watch_less(tly_build *c, kir_value v)
+kir_value tly_check_less(tly_build *c, kir_value v)
 {
     unsigned lanes = type_of(c, v).lanes;
     int wide = c->acc.kind == KIR_F64;
@@ -78,12 +78,12 @@ kir_value tly_watch_less(tly_build *c, kir_value v)
     return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
-kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
+kir_value tly_check_below(tly_build *c, kir_value bits, tly_limit limit)
 {
     return ult(c, bits, like(c, bits, of(c)->limits[limit]));
 }
 
-kir_value tly_watch_lanes(tly_build *c, kir_value truth)
+kir_value tly_check_lanes(tly_build *c, kir_value truth)
 {
     unsigned u32s = type_of(c, truth).lanes;
     if (c->acc.kind != KIR_F64)
@@ -94,28 +94,28 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth)
 }
 
 /* One comparison checks both ends, as numbers below the lower one wrap to the top. */
-kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
+kir_value tly_check_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
 {
-    kir_value bits = tly_watch_bits(c, v);
+    kir_value bits = tly_check_bits(c, v);
     int64_t low = of(c)->one - of(c)->span / parts;
     kir_value apart = sub(c, bits, like(c, bits, (uint64_t)low));
     return seen ? umax(c, seen, apart) : apart;
 }
 
-kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts)
+kir_value tly_check_out_of_range(tly_build *c, kir_value seen, unsigned parts)
 {
     return ult(c, like(c, seen, (uint64_t)(of(c)->span / parts * 2)), seen);
 }
 
-kir_value tly_watch_not_zero(tly_build *c, kir_value v)
+kir_value tly_check_not_zero(tly_build *c, kir_value v)
 {
     return une(c, v, like(c, v, 0));
 }
 
-kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
+kir_value tly_check_outside(tly_build *c, kir_value v, unsigned parts)
 {
-    kir_value left = tly_watch_left(c, tly_watch_apart(c, 0, v, parts), parts);
-    return band(c, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
+    kir_value left = tly_check_out_of_range(c, tly_check_apart(c, 0, v, parts), parts);
+    return band(c, tly_check_lanes(c, left), tly_check_not_zero(c, v));
 }
 
 static uint32_t above_infinity(const tly_build *c)
@@ -123,17 +123,17 @@ static uint32_t above_infinity(const tly_build *c)
     return 0u - of(c)->limits[TLY_INFINITE];
 }
 
-kir_value tly_watch_finite(tly_build *c, kir_value bits)
+kir_value tly_check_finite(tly_build *c, kir_value bits)
 {
     return add(c, bits, like(c, bits, above_infinity(c)));
 }
 
-kir_value tly_watch_large(tly_build *c, kir_value high)
+kir_value tly_check_large(tly_build *c, kir_value high)
 {
     return ule(c, like(c, high, of(c)->limits[TLY_LARGE] + above_infinity(c)), high);
 }
 
-kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
+kir_value tly_check_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
 {
     int64_t span = of(c)->span / parts;
     uint32_t most = (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0));
@@ -141,15 +141,15 @@ kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned
     return bor(c, ult(c, upper, high), ult(c, low, lower));
 }
 
-kir_value tly_watch_alive(tly_build *c, kir_value v)
+kir_value tly_check_not_tiny(tly_build *c, kir_value v)
 {
-    kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, v), TLY_TINY));
+    kir_value tiny = tly_check_lanes(c, tly_check_below(c, tly_check_bits(c, v), TLY_TINY));
     return tly_not(c, tiny);
 }
 
-int tly_watches_output(const tly_build *c)
+int tly_checks_output(const tly_build *c)
 {
-    return tly_watches_products(c) && c->bytes[TLY_OUT] < c->acc_bytes;
+    return tly_checks_products(c) && c->bytes[TLY_OUT] < c->acc_bytes;
 }
 
 typedef struct end {
@@ -168,7 +168,7 @@ static const end *end_of(const tly_build *c)
     return &ends[c->p->tensor[TLY_OUT].dtype];
 }
 
-uint32_t tly_watch_stored_infinity(const tly_build *c)
+uint32_t tly_check_stored_infinity(const tly_build *c)
 {
     return end_of(c)->infinity;
 }
@@ -184,7 +184,7 @@ static uint32_t least_infinite(const tly_build *c)
     return power + ((1u << mantissa) - 1 - rest);
 }
 
-kir_value tly_watch_endless(tly_build *c, kir_value bits)
+kir_value tly_check_infinite(tly_build *c, kir_value bits)
 {
     return ult(c, like(c, bits, least_infinite(c) - 1), bits);
 }

@@ -6,7 +6,7 @@
  */
 #include "html_order.h"
 
-/* A team as templates/gpu/team.c makes it. */
+/* A team as templates/gpu/group.c makes it. */
 typedef struct team {
     int workgroup, size;
     int width, used, groups; /* lanes that exchange values, those with elements; such groups */

@@ -14,12 +14,12 @@ static int by_memory(const tly_gpu *g)
     return g->plan->scan == 0;
 }
 
-tly_team tly_team_make(tly_gpu *g)
+tly_group tly_group_make(tly_gpu *g)
 {
     tly_build *c = &g->c;
     const tly_gpu_plan *p = g->plan;
     unsigned subgroup = by_memory(g) ? (unsigned)p->workgroup : g->caps->subgroup;
-    tly_team t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
+    tly_group t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
     t.groups = (unsigned)p->team / t.width;
     t.used = t.width - t.width % g->unit;
     t.tile = t.groups * t.used * tly_gpu_elements(g);
@@ -50,7 +50,7 @@ tly_team tly_team_make(tly_gpu *g)
 /* The address of the number-th value in this exchange's half of the memory. Values lie side by
  * side, so that one access reads several. Exchanges take the halves in turn: before a half is
  * written again, the barrier of the other half's exchange has ended all reads of it. */
-static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
+static kir_value place(tly_gpu *g, const tly_group *t, kir_value number, unsigned bytes)
 {
     tly_build *c = &g->c;
     unsigned half = (by_memory(g) ? t->width : t->groups) * tly_gpu_slot_bytes(g->c.p);
@@ -58,7 +58,7 @@ static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned
     return ptradd(c, t->exchange, add(c, at, u32(g, t->turn * half)));
 }
 
-static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
+static kir_value slot(tly_gpu *g, const tly_group *t, kir_value number)
 {
     return place(g, t, number, (g->c.state_bytes + 3) / 4 * 4);
 }
@@ -68,7 +68,7 @@ static unsigned bytes_of(const tly_gpu *g, kir_value v)
     return kir_kind_bits((kir_kind)type_of(&g->c, v).kind) / 8;
 }
 
-void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v)
+void tly_group_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v)
 {
     tly_build *c = &g->c;
     for (unsigned i = 0; i < kir_parts(c->b, v); i++) {
@@ -77,7 +77,7 @@ void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v)
     }
 }
 
-kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like)
+kir_value tly_group_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like)
 {
     tly_build *c = &g->c;
     kir_value v[KIR_MAX_PARTS];
@@ -91,15 +91,15 @@ kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value lik
 
 static void put(tly_gpu *g, kir_value slot, kir_value v)
 {
-    tly_team_put(g, slot, 0, v);
+    tly_group_put(g, slot, 0, v);
 }
 
 static kir_value get(tly_gpu *g, kir_value slot, kir_value like)
 {
-    return tly_team_get(g, slot, 0, like);
+    return tly_group_get(g, slot, 0, like);
 }
 
-kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
+kir_value tly_group_from(tly_gpu *g, tly_group *t, kir_value v, kir_value lane)
 {
     tly_build *c = &g->c;
     if (!by_memory(g))
@@ -112,7 +112,7 @@ kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
 }
 
 /* The value of the one lane that speaks (i1), for the whole team. */
-static kir_value say(tly_gpu *g, tly_team *t, kir_value v, kir_value speaks)
+static kir_value say(tly_gpu *g, tly_group *t, kir_value v, kir_value speaks)
 {
     tly_build *c = &g->c;
     tly_region one = { 0 };
@@ -125,28 +125,28 @@ static kir_value say(tly_gpu *g, tly_team *t, kir_value v, kir_value speaks)
     return v;
 }
 
-kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
+kir_value tly_group_leads(tly_gpu *g, const tly_group *t)
 {
     tly_build *c = &g->c;
     kir_value lane = ult(c, t->lane, u32(g, g->unit));
     return band(c, lane, is(g, t->group, 0));
 }
 
-kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
+kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v)
 {
     if (t->groups == 1)
-        return tly_team_from(g, t, v, u32(g, 0));
-    return say(g, t, v, tly_team_leads(g, t)); /* a team of several groups has one scan */
+        return tly_group_from(g, t, v, u32(g, 0));
+    return say(g, t, v, tly_group_leads(g, t)); /* a team of several groups has one scan */
 }
 
-kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group)
+kir_value tly_group_from_group(tly_gpu *g, tly_group *t, kir_value v, kir_value group)
 {
     tly_build *c = &g->c;
     kir_value its = equal(c, t->group, group);
     return say(g, t, v, band(c, its, is(g, t->lane, 0)));
 }
 
-void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
+void tly_group_gather(tly_gpu *g, tly_group *t, kir_value v, kir_value *all)
 {
     tly_build *c = &g->c;
     tly_region speaks = { 0 };
@@ -159,7 +159,7 @@ void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
     t->turn ^= 1;
 }
 
-void tly_team_rest(tly_gpu *g, tly_team *t)
+void tly_group_rest(tly_gpu *g, tly_group *t)
 {
     if (t->exchange)
         kir_barrier(g->c.b);
@@ -167,11 +167,11 @@ void tly_team_rest(tly_gpu *g, tly_team *t)
 }
 
 /* The value of the lane `by` below; where there is none, some other lane's. */
-static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
+static kir_value from_below(tly_gpu *g, tly_group *t, kir_value v, unsigned by)
 {
     tly_build *c = &g->c;
     kir_value lane = sub(c, t->lane, u32(g, by));
-    return tly_team_from(g, t, v, band(c, lane, u32(g, t->width - 1)));
+    return tly_group_from(g, t, v, band(c, lane, u32(g, t->width - 1)));
 }
 
 static kir_value neutral(tly_gpu *g)
@@ -181,14 +181,14 @@ static kir_value neutral(tly_gpu *g)
 }
 
 /* `yes` where there is a lane `by` below, else `no`. */
-static kir_value if_below(tly_gpu *g, const tly_team *t, unsigned by, kir_value yes, kir_value no)
+static kir_value if_below(tly_gpu *g, const tly_group *t, unsigned by, kir_value yes, kir_value no)
 {
     tly_build *c = &g->c;
     return choose(c, ule(c, u32(g, by), t->lane), yes, no);
 }
 
 /* A u32: 1 if the sum so far fits, and all that it is of is sound. */
-static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
+static kir_value go_on_sound(tly_gpu *g, tly_group *t, kir_value sum, kir_value sound, unsigned by)
 {
     tly_build *c = &g->c;
     kir_value zero = u32(g, 0), other = from_below(g, t, sound, by);
@@ -196,7 +196,7 @@ static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value s
     return choose(c, tly_gpu_fits_half(g, sum), band(c, sound, other), zero);
 }
 
-kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound)
+kir_value tly_group_scan_lanes(tly_gpu *g, tly_group *t, kir_value v, kir_value *sound)
 {
     tly_build *c = &g->c;
     if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
@@ -212,7 +212,7 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
 
 /* Exchanges the lane groups' totals. Returns the prefix before this group; *total becomes the
  * team's. *excess, that of this group's product, becomes the team's; 0: none. */
-static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *excess,
+static kir_value scan_groups(tly_gpu *g, tly_group *t, kir_value own, kir_value *excess,
                              kir_value *total)
 {
     tly_build *c = &g->c;
@@ -223,7 +223,7 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     emit_if(c, &last, is(g, t->lane, t->width - 1));
     put(g, slot(g, t, t->group), own);
     if (*excess)
-        tly_team_put(g, slot(g, t, t->group), apart, *excess);
+        tly_group_put(g, slot(g, t, t->group), apart, *excess);
     emit_end(c, &last);
     kir_barrier(c->b);
     kir_value before = neutral(g), all = before, far = 0;
@@ -233,7 +233,7 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
         all = i > 0 ? tly_combine(c, all, v) : v;
         if (!*excess)
             continue;
-        v = tly_team_get(g, slot(g, t, u32(g, i)), apart, own);
+        v = tly_group_get(g, slot(g, t, u32(g, i)), apart, own);
         far = i > 0 ? tly_excess_join(c, far, v) : v;
         all = tly_excess_correct(c, far, all);
     }
@@ -252,27 +252,27 @@ static kir_value join(tly_gpu *g, int op, kir_value x, kir_value y)
     return op == JOIN ? tly_excess_join(c, x, y) : bin(c, (kir_op)op, x, y);
 }
 
-static kir_value fold_lanes(tly_gpu *g, tly_team *t, int op, kir_value v)
+static kir_value fold_lanes(tly_gpu *g, tly_group *t, int op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
         kir_value lane = bxor(&g->c, t->lane, u32(g, by));
-        v = join(g, op, v, tly_team_from(g, t, v, lane));
+        v = join(g, op, v, tly_group_from(g, t, v, lane));
     }
     /* All lanes have the same value. Read from one address, it is uniform for compilers, too. */
-    return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
+    return by_memory(g) ? tly_group_from(g, t, v, u32(g, 0)) : v;
 }
 
-kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+kir_value tly_group_fold_lanes(tly_gpu *g, tly_group *t, kir_op op, kir_value v)
 {
     return fold_lanes(g, t, (int)op, v);
 }
 
 /* A u32 that is not 0 if `says` holds in some lane of the lane group. */
-static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
+static kir_value some(tly_gpu *g, tly_group *t, kir_value says)
 {
     tly_build *c = &g->c;
     if (by_memory(g) || !(g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT))
-        return tly_team_fold_lanes(g, t, KIR_OR, choose(c, says, u32(g, 1), u32(g, 0)));
+        return tly_group_fold_lanes(g, t, KIR_OR, choose(c, says, u32(g, 1), u32(g, 0)));
     kir_value ballot = kir_ballot(c->b, says), votes = kir_extract(c->b, ballot, 0);
     int is_part = t->width < g->caps->subgroup;
     for (unsigned i = 1; i < (g->caps->subgroup + 31) / 32; i++) {
@@ -286,12 +286,12 @@ static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
     return band(c, lshr(c, votes, from), u32(g, (1 << t->width) - 1));
 }
 
-kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
+kir_value tly_group_all(tly_gpu *g, tly_group *t, kir_value holds)
 {
     return is(g, some(g, t, tly_not(&g->c, holds)), 0);
 }
 
-kir_value tly_team_scan_of(tly_gpu *g, const tly_team *t)
+kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t)
 {
     tly_build *c = &g->c;
     kir_value unit = u32(g, g->unit);
@@ -299,23 +299,23 @@ kir_value tly_team_scan_of(tly_gpu *g, const tly_team *t)
 }
 
 /* The last lane of a lane's scan. */
-static kir_value last_of_scan(tly_gpu *g, const tly_team *t)
+static kir_value last_of_scan(tly_gpu *g, const tly_group *t)
 {
-    return add(&g->c, tly_team_scan_of(g, t), u32(g, t->used - g->unit));
+    return add(&g->c, tly_group_scan_of(g, t), u32(g, t->used - g->unit));
 }
 
 /* Reduces each interleaved scan by itself: a scan along its lanes, whose last result all get. */
-static kir_value fold_scan(tly_gpu *g, tly_team *t, int op, kir_value v)
+static kir_value fold_scan(tly_gpu *g, tly_group *t, int op, kir_value v)
 {
     if (g->unit == 1)
         return fold_lanes(g, t, op, v);
     for (unsigned by = g->unit; by < t->used; by *= 2)
         v = if_below(g, t, by, join(g, op, from_below(g, t, v, by), v), v);
-    return tly_team_from(g, t, v, last_of_scan(g, t));
+    return tly_group_from(g, t, v, last_of_scan(g, t));
 }
 
 /* Combines the lane groups' values, exchanged through workgroup memory, in their order. */
-static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v, unsigned count)
+static void fold_groups(tly_gpu *g, tly_group *t, const kir_op *ops, kir_value *v, unsigned count)
 {
     tly_build *c = &g->c;
     tly_region first = { 0 };
@@ -336,7 +336,7 @@ static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v
     t->turn ^= 1;
 }
 
-kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds)
+kir_value tly_group_every(tly_gpu *g, tly_group *t, kir_value holds)
 {
     static const kir_op op = KIR_OR;
     kir_value votes = some(g, t, tly_not(&g->c, holds));
@@ -344,14 +344,14 @@ kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds)
     return is(g, votes, 0);
 }
 
-kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+kir_value tly_group_fold(tly_gpu *g, tly_group *t, kir_op op, kir_value v)
 {
     v = fold_scan(g, t, (int)op, v);
     fold_groups(g, t, &op, &v, 1);
     return v;
 }
 
-void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
+void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range)
 {
     static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
     unsigned count = tly_range_count(&g->c);
@@ -364,7 +364,7 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
 /* ---- excesses: docs/range.md, "Many factors next to 1" ---- */
 
 /* The excess of the product of the lane group's elements; 0 where it is not wanted. */
-static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
+static kir_value excess_of(tly_gpu *g, tly_group *t, const tly_tile *tile)
 {
     tly_build *c = &g->c;
     kir_value v = tly_excess_far(c);
@@ -384,21 +384,21 @@ static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
 
 /* Interleaved scans have one element a lane. Each segment begins with the carries of the lanes that
  * end the one before. */
-static void scan_interleaved(tly_gpu *g, tly_team *t, tly_tile *tile)
+static void scan_interleaved(tly_gpu *g, tly_group *t, tly_tile *tile)
 {
     kir_value ends = last_of_scan(g, t), carry = neutral(g);
     for (unsigned s = 0; s < segments_of(g); s++) {
-        kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
+        kir_value v = tly_group_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
         kir_value before = from_below(g, t, tile->y[s], g->unit);
         tile->before[s] = if_below(g, t, g->unit, before, carry);
-        carry = tly_team_from(g, t, tile->y[s], ends);
+        carry = tly_group_from(g, t, tile->y[s], ends);
     }
     tile->total = carry;
     tile->excess = excess_of(g, t, tile);
 }
 
-void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
+void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
 {
     tly_build *c = &g->c;
     unsigned n = vector_of(g), segments = segments_of(g);
@@ -412,11 +412,11 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
             kir_value x = tile->x[s * n + v];
             a[s * n + v] = v > 0 ? tly_combine(c, a[s * n + v - 1], x) : x;
         }
-        kir_value lanes = tly_team_scan_lanes(g, t, a[s * n + n - 1], NULL);
+        kir_value lanes = tly_group_scan_lanes(g, t, a[s * n + n - 1], NULL);
         kir_value below_it = from_below(g, t, lanes, 1);
         tile->before[s] = if_below(g, t, 1, below_it, neutral(g));
         ahead[s] = run;
-        kir_value whole = tly_team_from(g, t, lanes, u32(g, t->width - 1));
+        kir_value whole = tly_group_from(g, t, lanes, u32(g, t->width - 1));
         run = s > 0 ? tly_combine(c, run, whole) : whole;
     }
     tile->excess = excess_of(g, t, tile);
@@ -434,14 +434,14 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
     }
 }
 
-unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i)
+unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i)
 {
     unsigned vector = vector_of(g);
     return i / vector * t->used * vector + i % vector;
 }
 
-tly_place tly_team_place(const tly_gpu *g, const tly_team *t, const tly_gpu_extent *extent,
+tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                          unsigned i)
 {
-    return tly_place_after(tly_gpu_place(extent, t->base), tly_team_after(g, t, i), 0);
+    return tly_place_after(tly_gpu_place(extent, t->base), tly_group_after(g, t, i), 0);
 }

@@ -11,7 +11,7 @@ static const tly_plan_key table[] = {
     { KEY(history), 0, 1, 0,
       TLY_WHY({ 0, "The row before is too long for registers, and stays in scratch." },
               { 1, "The row before stays in registers." }, { TLY_ELSE, "" }) },
-    { KEY_AS("unroll", step_lines), 1, TLY_NARROW_MOST_LINES, 1,
+    { KEY_AS("unroll", step_lines), 1, TLY_FEW_COLUMNS_MOST_LINES, 1,
       TLY_WHY({ 1, "There is one vector of states, as short rows stand side by side or the order "
                    "is serial." },
               { TLY_ELSE, "A step takes so many lines: about as many vectors as the history holds, "
@@ -23,7 +23,7 @@ static const tly_plan_key table[] = {
     { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
-int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan)
+int32_t tly_few_columns_vectors(const tly_problem *p, const tly_plan *plan)
 {
     return (p->lanes.count + plan->lanes - 1) / plan->lanes + p->exclusive;
 }
@@ -46,19 +46,19 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     if (lanes != NULL)
         return lanes;
     if (plan->history &&
-        (p->lanes.count == 0 || tly_narrow_vectors(p, plan) > TLY_NARROW_MOST_HISTORY))
+        (p->lanes.count == 0 || tly_few_columns_vectors(p, plan) > TLY_FEW_COLUMNS_MOST_HISTORY))
         return "history: too many vectors of results";
     if (plan->kept_results % step != 0)
         return "the block is no multiple of the lines of a step";
-    return step > TLY_NARROW_MOST_VECTORS * plan->lanes ? "so many lines are too much" : NULL;
+    return step > TLY_FEW_COLUMNS_MOST_VECTORS * plan->lanes ? "so many lines are too much" : NULL;
 }
 
-const tly_template_limits tly_narrow_limits = {
+const tly_template_limits tly_few_columns_limits = {
     { "narrow", table, sizeof table / sizeof *table,
       "The columns are packed, and too few for passes of their own. So they are one stream, in "
       "which a result is the result one row before it, combined with the input." },
     0,
-    tly_choices_of_narrow,
+    tly_choices_of_few_columns,
     "*",
     refuses,
     fault,

@@ -19,20 +19,20 @@ enum { LEAST_LANES = 4096, LEAST_CUT = 4096 };
 /* Rows up to this many elements are scanned by one invocation each. */
 enum { SHORT_ROW = 32 };
 
-int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan)
+int64_t tly_gpu_transposed_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->segments | 1, places = plan->index_bits / 8;
     return plan->workgroup *
-           (slots * tly_gpu_turned_slot(p) + places * (tly_gpu_turns_in(p) + tly_gpu_turns_out(p)));
+           (slots * tly_gpu_transposed_slot(p) + places * (tly_gpu_transposes_in(p) + tly_gpu_transposes_out(p)));
 }
 
 /* Where a CPU plays the device neighbours of other lanes cost nothing. Rows of more elements are
  * teams', unless the plain loop's order is asked for. */
-int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
+int tly_gpu_transposes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);
     if (tly_gpu_is_software(caps) || lanes < WORKGROUP ||
-        !(tly_gpu_turns_in(p) || tly_gpu_turns_out(p)))
+        !(tly_gpu_transposes_in(p) || tly_gpu_transposes_out(p)))
         return 0;
     int serial = p->order == TALLY_ORDER_SERIAL;
     if (p->form == TLY_ROWS)
@@ -50,15 +50,15 @@ static int32_t positions_of(const tly_geometry *g)
     return lanes < 32768 ? 32 : 16;
 }
 
-void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+void tly_gpu_choose_transposed(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = 0;
     plan->vector = 1;
     plan->segments = OR_FORCED(segments, positions_of(g));
     plan->workgroup = tly_gpu_workgroup_of(caps, WORKGROUP);
-    while (plan->workgroup > TLY_GPU_LEAST_TURNED &&
-           tly_gpu_turned_bytes(p, plan) > (int64_t)caps->shared_bytes)
+    while (plan->workgroup > TLY_GPU_LEAST_TRANSPOSED &&
+           tly_gpu_transposed_bytes(p, plan) > (int64_t)caps->shared_bytes)
         plan->workgroup /= 2;
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
     plan->team = plan->workgroup;
