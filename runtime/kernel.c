@@ -184,7 +184,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
                      : tly_cpu_is_intel()          ? TLY_LAUNCH_PREFETCHW
                                                    : 0;
-    k->row_bytes = p->form == TLY_ROWS && p->rows.dense ? g->length * out_bytes : 0;
+    k->row_bytes = p->form == TLY_ROWS && p->rows.contiguous ? g->length * out_bytes : 0;
     atomic_init(&k->plain, (uint8_t)(full != NULL && tly_level_runs(request->level)));
 }
 

@@ -145,7 +145,7 @@ static tally_status fake_gpu_plan(const tly_problem *problem, const tly_geometry
     /* Fields that the fake has no other use for: the cut, and which fault to show. */
     plan->workgroup = FAKE_GROUP;
     plan->outer_rank = geometry->outer_rank;
-    sscanf(overrides, "cut=%d", &plan->segments);
+    sscanf(overrides, "cut=%d", &plan->vectors_per_thread);
     plan->chunk = strcmp(overrides, "bad") == 0 ? 1 : strcmp(overrides, "fail") == 0 ? 2 : 0;
     return TALLY_OK;
 }
@@ -178,7 +178,7 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
             .abi = plan->chunk == 1 ? 99 : TLY_GPU_ABI_VERSION,
             .form = TLY_GPU_LANES,
             .passes = 1,
-            .positions = (uint32_t)plan->segments,
+            .positions = (uint32_t)plan->vectors_per_thread,
             .lanes = 1,
             .carry_bytes = 4,
             .template_name = "fake",

@@ -211,7 +211,7 @@ static kir_value project(tly_build *c, kir_value state, const tly_place *at)
     .op = (op_), .outputs = TLY_OUT_WIDER, .dtypes = TLY_NUMBERS, .parts = 3, \
     .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX }, .converts = 1, \
     .identity = { TLY_ONE, TLY_ZERO, TLY_ZERO }, .neutral = { TLY_ONE, TLY_ZERO, TLY_ZERO }, \
-    .padding = TLY_ZERO, .watch = TLY_CHECK_NONE
+    .padding = TLY_ZERO, .check = TLY_CHECK_NONE
 
 const tly_operator *__wrap_tly_operator_find(int op)
 {
@@ -224,7 +224,7 @@ const tly_operator *__wrap_tly_operator_find(int op)
           .identity = { TLY_ONE, TLY_ZERO },
           .neutral = { TLY_ONE, TLY_ZERO },
           .padding = TLY_ZERO,
-          .watch = TLY_CHECK_NONE },
+          .check = TLY_CHECK_NONE },
         { PRODUCT(TALLY_CUMPROD) },
         { PRODUCT(TALLY_PROD), .empty = TLY_ZERO },
     };
@@ -235,7 +235,7 @@ const tly_operator *__wrap_tly_operator_find(int op)
                                       .converts = 1,
                                       .neutral = { TLY_ONE, TLY_ZERO },
                                       .empty = TLY_ONE,
-                                      .watch = TLY_CHECK_NONE };
+                                      .check = TLY_CHECK_NONE };
     if (op == TALLY_SUM)
         return &sum;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)

@@ -90,8 +90,8 @@ Test(gpu, reductions_read_by_vectors)
         cr_assert_eq(plan_of(table[i].word, 0, "", &plan, &error), TALLY_OK, "%s: %s",
                      table[i].word, error.message);
         cr_expect_eq(plan.vector, table[i].vector, "%s: %d", table[i].word, (int)plan.vector);
-        cr_expect_geq(plan.vector * plan.segments, table[i].least, "%s: %d", table[i].word,
-                      (int)plan.segments);
+        cr_expect_geq(plan.vector * plan.vectors_per_thread, table[i].least, "%s: %d",
+                      table[i].word, (int)plan.vectors_per_thread);
     }
 }
 
@@ -382,7 +382,7 @@ static int64_t least_step_of(const char *word, int device, const char *choices)
     cr_assert_eq(tly_gpu_template_build(&p, &devices[device], &plan, kernels, &launch, &error),
                  TALLY_OK, "%s %s: %s", word, choices, error.message);
     for (int pass = 0; pass < TLY_GPU_PASSES; pass++) {
-        int apart = p.unit > 1 && launch.passes == 3 && pass == TLY_GPU_PASS_CARRIES;
+        int apart = p.interleave > 1 && launch.passes == 3 && pass == TLY_GPU_PASS_CARRIES;
         int64_t step = kernels[pass] && !apart ? least_step(kernels[pass]) : INT64_MAX;
         least = step < least ? step : least;
         kir_free(kernels[pass]);

@@ -164,7 +164,7 @@ Test(gpu_chosen, columns_take_lanes_together)
         cr_expect_eq(plan.template_id, TLY_GPU_COLUMNS);
         cr_expect_eq(plan.vector, table[i].vector, "%s %s: %d", table[i].word, table[i].overrides,
                      plan.vector);
-        cr_expect_leq(plan.vector * plan.segments, 32);
+        cr_expect_leq(plan.vector * plan.vectors_per_thread, 32);
     }
 }
 
@@ -172,7 +172,7 @@ Test(gpu_chosen, columns_take_lanes_together)
 static int64_t percent_of_lanes(const tly_gpu_plan *plan, int64_t length)
 {
     int64_t vectors = (length + plan->vector - 1) / plan->vector;
-    int64_t tile = (int64_t)plan->team * plan->segments;
+    int64_t tile = (int64_t)plan->group * plan->vectors_per_thread;
     return 100 * vectors / ((vectors + tile - 1) / tile * tile);
 }
 
@@ -199,8 +199,8 @@ Test(gpu_chosen, lanes_have_work_at_every_length)
             /* A lane a row, and no lane without: what turned_tiles_fit holds to. */
             if (plan.template_id == TLY_GPU_TRANSPOSED && length <= 32)
                 continue;
-            cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
-                          plan.segments, plan.vector);
+            cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.group,
+                          plan.vectors_per_thread, plan.vector);
             if (plan.template_id == TLY_GPU_STAGED) {
                 cr_assert(plan.vector % 2 == 1 && plan.vector >= 5 && plan.vector <= 25, "%s: %d",
                           word, plan.vector);
@@ -209,7 +209,7 @@ Test(gpu_chosen, lanes_have_work_at_every_length)
             cr_assert(plan.template_id == TLY_GPU_SUBGROUPS ||
                           plan.template_id == TLY_GPU_WORKGROUPS,
                       "%s", word);
-            cr_assert_leq(plan.segments * plan.vector, 24, "%s", word);
+            cr_assert_leq(plan.vectors_per_thread * plan.vector, 24, "%s", word);
             shorter += plan.vector < table[i].whole;
         }
         cr_expect_lt(shorter, 8192 / 8, "%s: %d", table[i].dtype, shorter);
@@ -246,11 +246,11 @@ Test(gpu_chosen, turned_tiles_fit)
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", dtypes[i], length);
             cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
             cr_expect_eq(plan.template_id == TLY_GPU_TRANSPOSED, length <= 32, "%s", word);
-            cr_expect(length > 32 || plan.segments == length, "%s", word);
+            cr_expect(length > 32 || plan.vectors_per_thread == length, "%s", word);
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1,in=1x65536", dtypes[i], length);
             cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
             cr_expect_eq(plan.template_id, TLY_GPU_TRANSPOSED, "%s", word);
-            cr_expect_eq(plan.segments, length <= 32 ? length : 16, "%s", word);
+            cr_expect_eq(plan.vectors_per_thread, length <= 32 ? length : 16, "%s", word);
         }
 }
 

@@ -257,8 +257,8 @@ Test(look_back, tiles_hold_what_fits)
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         const tly_gpu_plan plan = plan_of(table[i].of, table[i].shape, table[i].profile);
-        cr_expect(plan.segments == table[i].segments && plan.park == table[i].park,
+        cr_expect(plan.vectors_per_thread == table[i].segments && plan.spill == table[i].park,
                   "%s:%s, %s: %d positions, %d", table[i].of, table[i].shape, table[i].profile,
-                  (int)plan.segments, (int)plan.park);
+                  (int)plan.vectors_per_thread, (int)plan.spill);
     }
 }

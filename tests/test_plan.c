@@ -128,7 +128,7 @@ static void check_units(const char *word, int sums)
         for (int l = 0; l < 4; l++) {
             tly_problem p = problem_of(word);
             tly_plan plan;
-            p.unit = (uint8_t)unit;
+            p.interleave = (uint8_t)unit;
             cr_assert_eq(tly_plan_make(&p, tly_target_find(levels[l]), "", &plan, NULL), TALLY_OK);
             int odd = unit;
             while (odd % 2 == 0)

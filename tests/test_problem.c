@@ -26,7 +26,7 @@ static tly_problem problem_of(const char *word, tly_geometry *g)
 /* Rows: 0, dense 1, medium 2; lanes: their packing, and that of whole lines one more. */
 static int lies(const tly_problem *p)
 {
-    return p->form == TLY_ROWS ? p->rows.dense + p->rows.is_medium
+    return p->form == TLY_ROWS ? p->rows.contiguous + p->rows.is_medium
                                : p->lanes.packing + p->lanes.lines;
 }
 
@@ -135,7 +135,7 @@ Test(problem, forms)
                      p.tensor[TLY_IN].step);
         cr_expect_eq(p.tensor[TLY_OUT].step, cases[i].out_step, "%s: out_step %d", word,
                      p.tensor[TLY_OUT].step);
-        cr_expect_eq(p.unit, cases[i].unit, "%s: unit %d", word, p.unit);
+        cr_expect_eq(p.interleave, cases[i].unit, "%s: unit %d", word, p.interleave);
         cr_expect_eq(lies(&p), cases[i].lies, "%s: lies %d", word, lies(&p));
         cr_expect_eq(known(&p), cases[i].known, "%s: known %d", word, known(&p));
         cr_expect_eq(g.inner, cases[i].inner, "%s: inner %d", word, (int)g.inner);
@@ -449,7 +449,7 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
             in_row += index[d] * g->outer[d].stride[TLY_IN];
             out_row += index[d] * g->outer[d].stride[TLY_OUT];
         }
-        if (p->form == TLY_ROWS && p->rows.dense && row > 0) {
+        if (p->form == TLY_ROWS && p->rows.contiguous && row > 0) {
             cr_assert(in_row == in_end && out_row == out_end, "not dense at row %d", (int)row);
         }
         in_end = in_row + g->length * g->tensor[TLY_IN].axis;
@@ -459,7 +459,7 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
                 int64_t out = out_row + lane * g->tensor[TLY_OUT].lane +
                               i * g->tensor[TLY_OUT].axis;
                 note(t, in_row + lane * g->tensor[TLY_IN].lane + i * g->tensor[TLY_IN].axis, out,
-                     i < p->unit ? INT64_MIN : out - p->unit * g->tensor[TLY_OUT].axis);
+                     i < p->interleave ? INT64_MIN : out - p->interleave * g->tensor[TLY_OUT].axis);
             }
         }
         for (int32_t d = g->outer_rank - 1; d >= 0 && ++index[d] == g->outer[d].size; d--) {
@@ -485,17 +485,18 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
     cr_expect(p->tensor[TLY_OUT].step == (out == 1 || (rows && out == -1) ? out : ANY));
     cr_expect(p->form != TLY_TRANSPOSED || (p->tensor[TLY_IN].step == 1 && g->inner >= 8));
     cr_expect(rows ? g->inner == 1 && g->tensor[TLY_IN].lane == 0 && g->tensor[TLY_OUT].lane == 0
-                   : p->unit == 1);
-    cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_INTERLEAVE && g->length % p->unit == 0);
-    cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
+                   : p->interleave == 1);
+    cr_expect(p->interleave >= 1 && p->interleave <= TLY_MAX_INTERLEAVE &&
+              g->length % p->interleave == 0);
+    cr_expect(p->interleave == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
-        int streams = p->rows.dense && p->unit == 1 && p->order != TALLY_ORDER_SERIAL;
-        int is_short = p->unit == 1 &&
+        int streams = p->rows.contiguous && p->interleave == 1 && p->order != TALLY_ORDER_SERIAL;
+        int is_short = p->interleave == 1 &&
                        (g->length <= TLY_SHORT_ROW || (streams && g->length == TLY_EVEN_ROW));
         int is_medium = streams && !is_short && g->length <= TLY_MEDIUM_ROW;
         int64_t within = g->rows > 1 ? power_within(g->length) : 0;
-        cr_expect_eq(p->rows.length, is_short && p->rows.dense ? g->length : 0);
-        cr_expect_eq(p->rows.least, is_short && !p->rows.dense ? within : 0);
+        cr_expect_eq(p->rows.length, is_short && p->rows.contiguous ? g->length : 0);
+        cr_expect_eq(p->rows.least, is_short && !p->rows.contiguous ? within : 0);
         cr_expect_eq(p->rows.is_medium, is_medium);
     } else {
         const int packing = p->lanes.packing;
@@ -513,7 +514,8 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
         int64_t within = few < g->inner || few <= TLY_MAX_INTERLEAVE ? power_within(few) : 0;
         cr_expect_eq(p->lanes.least, within);
-        cr_expect_eq(p->lanes.count, narrow && g->inner <= TLY_FEW_COLUMNS_BYTES / 4 ? g->inner : 0);
+        cr_expect_eq(p->lanes.count,
+                     narrow && g->inner <= TLY_FEW_COLUMNS_BYTES / 4 ? g->inner : 0);
         cr_expect(!p->lanes.lines || packing == TLY_ROWS_UP);
     }
     int64_t before = INT64_MAX;
@@ -615,7 +617,7 @@ Test(problem, every_element_exactly)
         free(a.links);
         free(b.links);
         seen[p.form][lies(&p)]++;
-        streams += p.unit > 1;
+        streams += p.interleave > 1;
         negative += p.tensor[TLY_OUT].step == -1;
     }
     cr_expect(seen[TLY_ROWS][0] > 50 && seen[TLY_ROWS][1] > 50);

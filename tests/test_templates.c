@@ -20,8 +20,8 @@ static tly_problem problem(tally_op op, tally_dtype dtype, tally_dtype acc)
     return (tly_problem){ .op = op,
                           .acc = acc,
                           .form = TLY_ROWS,
-                          .rows = { .dense = 1 },
-                          .unit = 1,
+                          .rows = { .contiguous = 1 },
+                          .interleave = 1,
                           .tensor = { [TLY_IN] = { .dtype = (uint8_t)dtype, .step = 1 },
                                       [TLY_OUT] = { .dtype = (uint8_t)dtype, .step = 1 } } };
 }
@@ -181,7 +181,7 @@ Test(templates, moves_lanes)
             run(&c, 0, in, out);
             for (unsigned i = 0; i < 3 * n + 1; i++) {
                 int64_t got = 0, k = i % n, last = 2 * n - 1, sum = 0;
-                memcpy(&got, out + i * p.unit * tally_dtype_bytes(types[t]),
+                memcpy(&got, out + i * p.interleave * tally_dtype_bytes(types[t]),
                        tally_dtype_bytes(types[t]));
                 for (int64_t j = 0; j <= k; j++)
                     sum += n + j;

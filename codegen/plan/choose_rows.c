@@ -20,7 +20,7 @@ int32_t tly_choose_lanes(const tly_problem *p, const tly_target *t, const tly_pl
 
 static int is_product_of_singles(const tly_problem *p)
 {
-    return tly_is_checked_as(p, TLY_CHECK_PRODUCTS) && p->acc == TALLY_F32 && p->unit == 1 &&
+    return tly_is_checked_as(p, TLY_CHECK_PRODUCTS) && p->acc == TALLY_F32 && p->interleave == 1 &&
            !tly_plan_pairs(p);
 }
 
@@ -50,7 +50,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
 {
     (void)t;
     (void)plan;
-    return tly_plan_pairs(p) && p->unit == 1 && p->tensor[TLY_OUT].step != TLY_ANY_STEP;
+    return tly_plan_pairs(p) && p->interleave == 1 && p->tensor[TLY_OUT].step != TLY_ANY_STEP;
 }
 
 /* Vectors of 64-bit integer products are slow where they are not one instruction: a scalar chain
@@ -58,7 +58,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
  * pairs .87, .84; fours .86, .74; 4 runs .64, .65; windows .43; the plain loop .56. */
 static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
-    return tly_is_wide_product(p) && !t->has_mul64 && p->unit == 1;
+    return tly_is_wide_product(p) && !t->has_mul64 && p->interleave == 1;
 }
 
 /* Windows cost a shuffle less a vector than the scan of each by itself. Zen 4, i32 of 128 KiB from
@@ -67,7 +67,7 @@ static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_
 {
     if (slow_vectors(p, t))
         return TLY_SCAN_SCALARS;
-    return p->unit == 1 && !plan->pairs ? TLY_SCAN_WINDOWS : TLY_SCAN_VECTORS;
+    return p->interleave == 1 && !plan->pairs ? TLY_SCAN_WINDOWS : TLY_SCAN_VECTORS;
 }
 
 /* Products go by steps of at most 32 elements, of which few begin above 2^-60 and end below the
@@ -107,7 +107,7 @@ static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, co
 static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t step = tly_rows_step(p, plan);
-    int32_t whole = step / gcd(step, p->unit) * p->unit;
+    int32_t whole = step / gcd(step, p->interleave) * p->interleave;
     int32_t wanted = 128 * plan->lanes << plan->pairs;
     (void)t;
     return wanted / whole > 0 ? wanted / whole * whole : whole;
@@ -120,7 +120,7 @@ int32_t tly_choose_chunk(const tly_problem *p, const tly_target *t, const tly_pl
 {
     int32_t chunk = 131072 / (int32_t)tly_element_bytes(p, TLY_IN);
     (void)t;
-    if (p->unit == 1)
+    if (p->interleave == 1)
         return chunk;
     return tly_rows_cuts(p, plan)
                ? tly_larger_of(chunk / plan->block_elements, 1) * plan->block_elements
@@ -183,7 +183,7 @@ const tly_choice tly_choices_of_rows[] = {
     { KEY(lanes), choose_row_lanes, 0 },
     { KEY(pairs), choose_pairs, 0 },
     { KEY(scan), choose_scan, 0 },
-    { KEY(careful), NULL, 0 },
+    { KEY(safe), NULL, 0 },
     { KEY(vectors), choose_vectors, 0 },
     { KEY(window_loads), choose_window_loads, 0 },
     { KEY(block_elements), choose_block, 0 },

@@ -74,14 +74,14 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
  * in the output. */
 static inline int tly_gpu_transposes_in(const tly_problem *p)
 {
-    return (p->form == TLY_ROWS && p->unit == 1) ||
+    return (p->form == TLY_ROWS && p->interleave == 1) ||
            (p->form == TLY_COLUMNS &&
             (p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN));
 }
 
 static inline int tly_gpu_transposes_out(const tly_problem *p)
 {
-    return (p->form == TLY_ROWS && p->unit == 1) || p->form == TLY_TRANSPOSED;
+    return (p->form == TLY_ROWS && p->interleave == 1) || p->form == TLY_TRANSPOSED;
 }
 
 /* Bytes of an element in workgroup memory: that of the input, then that of the output. */
@@ -109,13 +109,14 @@ int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const t
  * tile's. */
 static inline int tly_gpu_spills(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return plan->park && tly_state_bytes(p) == 4;
+    return plan->spill && tly_state_bytes(p) == 4;
 }
 
 static inline int64_t tly_gpu_spilled_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return tly_gpu_spills(p, plan) ? (int64_t)plan->workgroup * plan->vector * plan->segments * 4
-                                  : 0;
+    return tly_gpu_spills(p, plan)
+               ? (int64_t)plan->workgroup * plan->vector * plan->vectors_per_thread * 4
+               : 0;
 }
 
 /* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do
@@ -129,8 +130,8 @@ static inline int tly_gpu_lanes_are_transposed(int32_t lanes)
  * then the places of its accesses are literals apart (templates/gpu/look_back_lanes_tile.c). */
 static inline int32_t tly_gpu_lanes_spans(const tly_gpu_plan *plan)
 {
-    int32_t all = plan->workgroup / plan->team, over = all % plan->segments;
-    return tly_gpu_lanes_are_transposed(plan->team) && all > over ? all - over : all;
+    int32_t all = plan->workgroup / plan->group, over = all % plan->vectors_per_thread;
+    return tly_gpu_lanes_are_transposed(plan->group) && all > over ? all - over : all;
 }
 
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan);

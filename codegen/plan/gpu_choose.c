@@ -29,8 +29,9 @@ static int32_t smaller(int32_t a, int32_t b)
 int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
-    int32_t width = plan->team < subgroup ? plan->team : subgroup;
-    return plan->team / width * (width - width % p->unit) * plan->vector * plan->segments;
+    int32_t width = plan->group < subgroup ? plan->group : subgroup;
+    return plan->group / width * (width - width % p->interleave) * plan->vector *
+           plan->vectors_per_thread;
 }
 
 int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
@@ -93,7 +94,7 @@ static int32_t divisor_of(int64_t count, int32_t least, int32_t most)
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most)
 {
     int rows = p->form == TLY_ROWS;
-    int64_t lanes = rows ? p->unit : g->inner, axes = rows ? p->unit : 1;
+    int64_t lanes = rows ? p->interleave : g->inner, axes = rows ? p->interleave : 1;
     int32_t wide = 16 / tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype);
     int together = tly_gpu_whole_accesses(g->tensor[TLY_IN].axis, axes, p->tensor[TLY_IN].dtype) &&
                    tly_gpu_whole_accesses(g->tensor[TLY_OUT].axis, axes,
@@ -152,7 +153,7 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
  * as none of these figures is closer. */
 static int64_t busy_lanes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int64_t each = (int64_t)plan->segments * plan->vector *
+    int64_t each = (int64_t)plan->vectors_per_thread * plan->vector *
                    tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
     return (int64_t)tly_gpu_power_below(caps->saturation) * 8 / each;
 }
@@ -184,20 +185,20 @@ static int32_t at_once_of(int64_t length)
 static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan)
 {
-    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
+    int64_t unit = p->form == TLY_ROWS ? p->interleave : 1, length = g->length / unit;
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
     plan->workgroup = OR_FORCED(workgroup,
                                 tly_gpu_workgroup_of(caps, tly_gpu_is_software(caps) ? 32 : 128));
-    plan->team = plan->workgroup;
+    plan->group = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
     int32_t wanted = tly_gpu_is_software(caps) ? plan->vector > 1 ? 1 : 4 : at_once_of(length);
-    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread, tly_gpu_segments_of(plan, wanted));
     int64_t chunk = choose_piece(p, caps, lanes, length, plan);
     plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
                               tly_is_forced(forced, FIELD(chunk)));
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES) {
         plan->vector = OR_FORCED(vector, tly_gpu_lanes_together(p, g, TLY_GPU_MOST_CUT_LANES));
-        plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
+        plan->vectors_per_thread = OR_FORCED(vectors_per_thread, tly_gpu_segments_of(plan, wanted));
     }
 }
 
@@ -208,7 +209,7 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
 static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t tile,
                             const tly_gpu_plan *plan)
 {
-    int64_t busy = tly_multiply(g->rows, plan->team);
+    int64_t busy = tly_multiply(g->rows, plan->group);
     if (tly_gpu_is_software(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
         return 0;
     int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
@@ -223,7 +224,7 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
 static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */
-    return 2 * plan->vector * plan->segments * tly_gpu_bytes_of(p->acc) <= MOST_BYTES &&
+    return 2 * plan->vector * plan->vectors_per_thread * tly_gpu_bytes_of(p->acc) <= MOST_BYTES &&
            tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) >= 2;
 }
 
@@ -232,27 +233,28 @@ static tly_gpu_plan looking_back(const tly_problem *p, const tly_forced *forced,
                                  const tly_gpu_plan *plan)
 {
     tly_gpu_plan looks = *plan;
-    int32_t segments = waits_by_more(p, plan) ? 2 * plan->segments : plan->segments;
+    int32_t segments = waits_by_more(p, plan) ? 2 * plan->vectors_per_thread
+                                              : plan->vectors_per_thread;
     looks.template_id = TLY_GPU_LOOK_BACK;
     looks.workgroup = OR_FORCED(workgroup, smaller(plan->workgroup, TLY_GPU_LOOK_BACK_WORKGROUP));
-    looks.team = looks.workgroup;
-    looks.segments = OR_FORCED(segments, tly_gpu_segments_of(plan, segments));
+    looks.group = looks.workgroup;
+    looks.vectors_per_thread = OR_FORCED(vectors_per_thread, tly_gpu_segments_of(plan, segments));
     return looks;
 }
 
 static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                         const tly_forced *forced, tly_gpu_plan *plan)
+                          const tly_forced *forced, tly_gpu_plan *plan)
 {
-    int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(team));
+    int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(group));
     int cuts = tly_is_forced(forced, FIELD(chunk));
     tly_gpu_choose_tile(p, g, caps, forced, plan);
     if (plan->template_id != TLY_GPU_SUBGROUPS)
-        plan->team = plan->workgroup;
+        plan->group = plan->workgroup;
     int32_t tile = tly_gpu_tile(p, caps, plan);
     if (tile == 0)
         return;
     int64_t chunk = choose_chunk(g, caps, tile, plan);
-    if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1) {
+    if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->interleave == 1) {
         const tly_gpu_plan looks = looking_back(p, forced, plan);
         int fits = tly_gpu_tile(p, caps, &looks) <= longest_chunk(caps);
         *plan = fits && tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
@@ -263,7 +265,7 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
     if (plan->template_id == TLY_GPU_LOOK_BACK)
-        plan->park = OR_FORCED(park, tly_gpu_spilling_pays(p, caps, 0));
+        plan->spill = OR_FORCED(spill, tly_gpu_spilling_pays(p, caps, 0));
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
@@ -275,7 +277,7 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 && g->length >= 2048;
     return tly_gpu_is_software(caps) && !narrow &&
-           tly_multiply(g->rows, p->unit) >= caps->saturation;
+           tly_multiply(g->rows, p->interleave) >= caps->saturation;
 }
 
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -283,9 +285,9 @@ static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps
 {
     if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || goes_alone(p, g, caps))
         return 0;
-    if (p->unit > 1)
-        return g->length >= 4 * (int64_t)p->unit &&
-               (scan == 0 || (uint32_t)p->unit <= caps->subgroup);
+    if (p->interleave > 1)
+        return g->length >= 4 * (int64_t)p->interleave &&
+               (scan == 0 || (uint32_t)p->interleave <= caps->subgroup);
     return g->length > 8;
 }
 
@@ -293,7 +295,7 @@ static void choose_template(const tly_problem *p, const tly_geometry *g, const t
                             const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
-    int32_t id = tly_gpu_transposes(p, g, caps)                  ? TLY_GPU_TRANSPOSED
+    int32_t id = tly_gpu_transposes(p, g, caps)             ? TLY_GPU_TRANSPOSED
                  : tly_gpu_stages(p, g, caps, forced, plan) ? TLY_GPU_STAGED
                  : fits_team(p, g, caps, plan->scan)        ? TLY_GPU_SUBGROUPS
                                                             : TLY_GPU_COLUMNS;

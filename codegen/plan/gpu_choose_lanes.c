@@ -28,7 +28,7 @@ enum { HELD_BYTES = 128, HELD_BYTES_WATCHED = 96, HELD_BYTES_PLAYED = 64 };
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return tly_gpu_lanes_spans(plan) * (int64_t)((plan->team * plan->segments) | 1) *
+    return tly_gpu_lanes_spans(plan) * (int64_t)((plan->group * plan->vectors_per_thread) | 1) *
            tly_gpu_transposed_slot(p);
 }
 
@@ -38,9 +38,9 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
-    int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
-    int64_t tile = tly_gpu_lanes_are_transposed(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan)
-                                                        : tly_gpu_spilled_bytes(p, plan);
+    int64_t found = TLY_GPU_LANES_FOUND * plan->group * (tly_state_bytes(p) + 4);
+    int64_t tile = tly_gpu_lanes_are_transposed(plan->group) ? tly_gpu_lanes_stage_bytes(p, plan)
+                                                             : tly_gpu_spilled_bytes(p, plan);
     return 2 * plan->workgroup * each + found + 64 + (tile > 0 ? tile + 16 : 0);
 }
 
@@ -53,10 +53,11 @@ static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const 
                   (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
     int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
     int32_t most = bytes / wide, best = most, longest = 0;
-    for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_transposed(plan->team); held--) {
+    for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_transposed(plan->group);
+         held--) {
         const tly_gpu_plan one = { .workgroup = plan->workgroup,
-                                   .team = plan->team,
-                                   .segments = held };
+                                   .group = plan->group,
+                                   .vectors_per_thread = held };
         int32_t segments = tly_gpu_lanes_spans(&one);
         if (segments % held == 0 && segments * held > longest) {
             longest = segments * held;
@@ -80,27 +81,27 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->scan = 0;
     plan->vector = 1;
     plan->wide = 0;
-    plan->park = OR_FORCED(park, tly_gpu_spilling_pays(p, caps, 1));
-    plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
+    plan->spill = OR_FORCED(spill, tly_gpu_spilling_pays(p, caps, 1));
+    plan->group = OR_FORCED(group, lanes_of_tile(p->form == TLY_ROWS ? p->interleave : g->inner));
     plan->workgroup = tly_gpu_workgroup_of(caps, tly_gpu_is_software(caps) ? WORKGROUP_PLAYED
                                                                            : WORKGROUP);
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
-    plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
-    while (!tly_is_forced(forced, FIELD(workgroup)) && plan->workgroup > 2 * plan->team &&
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread, positions_held(p, caps, plan));
+    while (!tly_is_forced(forced, FIELD(workgroup)) && plan->workgroup > 2 * plan->group &&
            tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes) {
         plan->workgroup /= 2;
-        plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
+        plan->vectors_per_thread = OR_FORCED(vectors_per_thread, positions_held(p, caps, plan));
     }
-    plan->chunk = plan->segments * tly_gpu_lanes_spans(plan);
+    plan->chunk = plan->vectors_per_thread * tly_gpu_lanes_spans(plan);
 }
 
 int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                               const tly_forced *forced, const tly_gpu_plan *plan)
 {
-    static const size_t decide[] = { FIELD(template_id), FIELD(team),  FIELD(vector),
+    static const size_t decide[] = { FIELD(template_id), FIELD(group), FIELD(vector),
                                      FIELD(scan),        FIELD(chunk), FIELD(wide) };
     int side_by_side = p->form == TLY_ROWS
-                           ? p->unit > 1
+                           ? p->interleave > 1
                            : g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_OUT].lane == 1;
     for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
         if (tly_is_forced(forced, decide[i]))

@@ -46,10 +46,10 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
  * where all lanes load them from one address (log_sum of one i32). */
 int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan)
 {
-    int64_t length = g->length, trip = (int64_t)plan->team * plan->vector;
+    int64_t length = g->length, trip = (int64_t)plan->group * plan->vector;
     if (p->form != TLY_REDUCED_ROWS || g->reduced_rank > 0 || plan->chunk > 0 || g->rows < 2)
         return 0;
-    if (length > (int64_t)plan->team * TLY_GPU_MOST_ELEMENTS || (plan->team > 1 && length % trip))
+    if (length > (int64_t)plan->group * TLY_GPU_MOST_ELEMENTS || (plan->group > 1 && length % trip))
         return 0;
     return (int32_t)length;
 }
@@ -82,7 +82,7 @@ static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const 
 {
     int32_t bytes = !tly_gpu_is_software(caps) ? 16 : takes_several(p) ? 64 : 128;
     int32_t most = bytes / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
-    int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
+    int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(vectors_per_thread, 1);
     most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {
         int64_t trip = tly_gpu_is_software(caps) && g->length > most ? g->length / PLAYED_TRIPS
@@ -108,7 +108,7 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
         wanted = 1;
     else if (lanes && !tly_gpu_is_software(caps))
         wanted = 16 / plan->vector;
-    int64_t trip = (int64_t)plan->team * (lanes ? 1 : plan->vector);
+    int64_t trip = (int64_t)plan->group * (lanes ? 1 : plan->vector);
     int64_t trips = tly_gpu_reduced_count(g) / trip;
     wanted = wanted < TLY_GPU_MOST_SEGMENTS ? wanted : TLY_GPU_MOST_SEGMENTS;
     wanted = wanted < trips ? wanted : trips;
@@ -117,7 +117,7 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
 
 /* A row that one trip of a subgroup takes is no more than one's, or part of one's. */
 static void choose_group(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                        const tly_forced *forced, tly_gpu_plan *plan)
+                         const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup, scan = tly_gpu_choose_scan(p, caps) > 0;
     int64_t count = tly_gpu_reduced_count(g);
@@ -132,7 +132,7 @@ static void choose_group(const tly_problem *p, const tly_geometry *g, const tly_
         while (team > 4 && (int64_t)team / 2 * plan->vector >= count)
             team /= 2;
     }
-    plan->team = OR_FORCED(team, team);
+    plan->group = OR_FORCED(group, team);
 }
 
 /* Steps that lie pages apart are many streams to a CPU that plays a device: so many at once are
@@ -146,10 +146,11 @@ enum { PLAYED_STEPS = 256 };
 static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                             const tly_gpu_plan *plan, int64_t outputs)
 {
-    int64_t count = tly_gpu_reduced_count(g), most = tly_gpu_most_reduced(caps, plan->team);
-    int32_t trip = g->inner > 1 ? plan->segments : plan->segments * plan->vector;
-    int64_t busy = tly_multiply(outputs, plan->team), full = busy_from(caps);
-    int64_t least = (trip > 16 ? trip : 16) * (int64_t)plan->team, chunk = 0;
+    int64_t count = tly_gpu_reduced_count(g), most = tly_gpu_most_reduced(caps, plan->group);
+    int32_t trip = g->inner > 1 ? plan->vectors_per_thread
+                                : plan->vectors_per_thread * plan->vector;
+    int64_t busy = tly_multiply(outputs, plan->group), full = busy_from(caps);
+    int64_t least = (trip > 16 ? trip : 16) * (int64_t)plan->group, chunk = 0;
     if (busy * 2 <= full && count / 4 >= least) {
         int64_t size = count / (full / (busy > 0 ? busy : 1));
         chunk = size > least ? size : least;
@@ -168,7 +169,7 @@ static int64_t most_at_once(const tly_problem *p, const tly_caps *caps, const tl
 {
     if (p->order == TALLY_ORDER_SERIAL)
         return caps->trip_limit > 0 ? caps->trip_limit / 2 : INT32_MAX;
-    return tly_gpu_most_reduced(caps, plan->team);
+    return tly_gpu_most_reduced(caps, plan->group);
 }
 
 void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -183,12 +184,12 @@ void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const
     } else {
         plan->scan = 0;
         plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, 64));
-        plan->team = 1;
+        plan->group = 1;
     }
-    plan->segments = OR_FORCED(segments, choose_segments(p, g, caps, plan));
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread, choose_segments(p, g, caps, plan));
     if (plan->template_id == TLY_GPU_READ) {
-        plan->team = plan->workgroup;
-        plan->chunk = OR_FORCED(chunk, plan->workgroup * plan->vector * plan->segments);
+        plan->group = plan->workgroup;
+        plan->chunk = OR_FORCED(chunk, plan->workgroup * plan->vector * plan->vectors_per_thread);
         return;
     }
     int64_t most = most_at_once(p, caps, plan), count = tly_gpu_reduced_count(g);
@@ -198,7 +199,7 @@ void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const
         chunk = 0;
     chunk = tly_gpu_power_below(chunk > 0 ? chunk : 1) * (chunk > 0);
     int64_t items = tly_multiply(tly_multiply(caps->groups_x, caps->groups_y),
-                                 plan->workgroup / plan->team);
+                                 plan->workgroup / plan->group);
     while (chunk > 0 && 2 * chunk <= most && 2 * (count / chunk) + 1 > items)
         chunk *= 2; /* steps that fill no chunk take one each */
     plan->chunk = OR_FORCED(chunk, (int32_t)chunk);
@@ -213,7 +214,7 @@ tally_status tly_gpu_check_reduction(const tly_problem *p, const tly_geometry *g
     int64_t chunks = plan->chunk > 0 ? count / plan->chunk + 1 : 1;
     int64_t trips = caps->trip_limit > 0 ? caps->trip_limit / 4 : INT32_MAX;
     if (plan->template_id != TLY_GPU_READ &&
-        ((plan->chunk == 0 && count > most_at_once(p, caps, plan)) || chunks / plan->team > trips))
+        ((plan->chunk == 0 && count > most_at_once(p, caps, plan)) || chunks / plan->group > trips))
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "an output of %lld elements in this order is more than the device's loops "
                         "go through",

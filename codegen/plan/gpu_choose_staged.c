@@ -75,8 +75,8 @@ static int32_t team_of(const tly_problem *p, const tly_geometry *g)
 /* i1: how teams go is up to us. */
 static int is_free(const tly_forced *forced)
 {
-    static const size_t fields[] = { FIELD(workgroup), FIELD(team), FIELD(vector),
-                                     FIELD(segments),  FIELD(wide), FIELD(chunk) };
+    static const size_t fields[] = { FIELD(workgroup),          FIELD(group), FIELD(vector),
+                                     FIELD(vectors_per_thread), FIELD(wide),  FIELD(chunk) };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (tly_is_forced(forced, fields[i]))
             return 0;
@@ -91,19 +91,19 @@ static int is_crowded(const tly_problem *p, const tly_geometry *g, const tly_cap
     enum { WANTED = 4 };
     tly_gpu_plan tile = *plan;
     tly_gpu_choose_tile(p, g, caps, forced, &tile);
-    return tile.segments > WANTED;
+    return tile.vectors_per_thread > WANTED;
 }
 
 int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                    const tly_forced *forced, const tly_gpu_plan *plan)
 {
-    if (p->form != TLY_ROWS || p->unit > 1 || p->order == TALLY_ORDER_SERIAL ||
+    if (p->form != TLY_ROWS || p->interleave > 1 || p->order == TALLY_ORDER_SERIAL ||
         g->length <= SHORT || tly_gpu_is_software(caps) || plan->scan == 0 || !is_free(forced))
         return 0;
     tly_gpu_plan staged = *plan;
     tly_gpu_choose_staged(p, g, caps, forced, &staged);
     return staged.vector <= most_share(p) && staged.workgroup <= (int32_t)caps->invocations &&
-           staged.team <=
+           staged.group <=
                (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 ? MOST_TEAM : MOST_TEAM_OF_WORDS) &&
            tly_gpu_staged_bytes(p, caps, &staged) <= (int64_t)caps->shared_bytes &&
            (!has_vectors(p, g) || is_crowded(p, g, caps, forced, plan));
@@ -113,13 +113,13 @@ void tly_gpu_choose_staged(const tly_problem *p, const tly_geometry *g, const tl
                            const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup;
-    plan->segments = 1;
-    plan->team = OR_FORCED(team, team_of(p, g));
-    int64_t share = share_of(p, g->length, plan->team);
+    plan->vectors_per_thread = 1;
+    plan->group = OR_FORCED(group, team_of(p, g));
+    int64_t share = share_of(p, g->length, plan->group);
     plan->vector = OR_FORCED(
         vector, (int32_t)(share < TLY_GPU_MOST_ELEMENTS ? share : TLY_GPU_MOST_ELEMENTS));
-    plan->workgroup = plan->team > subgroup ? plan->team : tly_gpu_workgroup_of(caps, WORKGROUP);
-    while (plan->workgroup / 2 >= subgroup && plan->team <= subgroup &&
+    plan->workgroup = plan->group > subgroup ? plan->group : tly_gpu_workgroup_of(caps, WORKGROUP);
+    while (plan->workgroup / 2 >= subgroup && plan->group <= subgroup &&
            tly_gpu_staged_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
         plan->workgroup /= 2;
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);

@@ -37,8 +37,8 @@ static int32_t choose_vector(const tly_problem *p)
 {
     int32_t stored = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype), wide = tly_gpu_bytes_of(p->acc);
     if (stored < 4 && tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype) == 8)
-        return p->unit > 1 ? 1 : 4; /* a word or two a load */
-    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
+        return p->interleave > 1 ? 1 : 4; /* a word or two a load */
+    return p->interleave > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
 }
 
 /* Elements of 2 bytes go by words. */
@@ -62,9 +62,10 @@ static void choose_played(const tly_problem *p, const tly_caps *caps, const tly_
     int32_t subgroup = (int32_t)caps->subgroup;
     plan->template_id = OR_FORCED(template_id, TLY_GPU_SUBGROUPS);
     plan->workgroup = OR_FORCED(workgroup, subgroup);
-    plan->team = OR_FORCED(team, subgroup);
-    plan->vector = OR_FORCED(vector, p->unit > 1 ? 1 : 16);
-    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, p->unit > 1 ? 4 : 1));
+    plan->group = OR_FORCED(group, subgroup);
+    plan->vector = OR_FORCED(vector, p->interleave > 1 ? 1 : 16);
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread,
+                                         tly_gpu_segments_of(plan, p->interleave > 1 ? 4 : 1));
 }
 
 /* ---- GPUs ---- */
@@ -83,7 +84,7 @@ typedef struct teams {
 /* Lanes of a team that have elements of interleaved scans: as many for each. */
 static int32_t whole_units(const tly_problem *p, int32_t team)
 {
-    return p->unit > 1 ? team - team % p->unit : team;
+    return p->interleave > 1 ? team - team % p->interleave : team;
 }
 
 /* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap
@@ -96,8 +97,8 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
         return 0;
     int64_t segments = given > 0 ? given : parts(vectors, tiles * lanes);
     int64_t tile = lanes * segments, places = parts(vectors, tile) * tile;
-    plan->team = team;
-    plan->segments = (int32_t)segments;
+    plan->group = team;
+    plan->vectors_per_thread = (int32_t)segments;
     return (given > 0 || segments <= wanted_segments(plan->vector) + 1) &&
            4 * vectors >= 3 * places;
 }
@@ -136,8 +137,8 @@ static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan
     for (int32_t team = t.first / 2; tiles > 0 && team >= t.least; team /= 2)
         if (suits(p, vectors, tiles, t.segments, team, plan))
             return 1;
-    plan->team = t.most;
-    plan->segments = tiles > 0 ? (int32_t)parts(vectors, tiles * used) : wanted;
+    plan->group = t.most;
+    plan->vectors_per_thread = tiles > 0 ? (int32_t)parts(vectors, tiles * used) : wanted;
     return 0;
 }
 
@@ -145,12 +146,12 @@ static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan
 static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                       const tly_forced *forced, const tly_gpu_plan *plan)
 {
-    int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(segments, 0);
+    int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(vectors_per_thread, 0);
     int looks = OR_FORCED(template_id, TLY_GPU_WORKGROUPS) == TLY_GPU_LOOK_BACK;
     int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOK_BACK_WORKGROUP : row_team(g, caps);
     int32_t workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, most));
     int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
-    int is_short = p->unit > 1 || g->length <= tile;
+    int is_short = p->interleave > 1 || g->length <= tile;
     int32_t id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
     if (plan->scan == 0)
         return (teams){ workgroup, workgroup, workgroup, segments };
@@ -158,8 +159,8 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
         return (teams){ workgroup, workgroup, workgroup, segments };
     if (tly_is_forced(forced, FIELD(template_id)) && id != TLY_GPU_SUBGROUPS)
         return (teams){ subgroup, workgroup, subgroup, segments };
-    int32_t team = OR_FORCED(team, subgroup);
-    if (p->unit > 1 || tly_is_forced(forced, FIELD(team)))
+    int32_t team = OR_FORCED(group, subgroup);
+    if (p->interleave > 1 || tly_is_forced(forced, FIELD(group)))
         return (teams){ team, team, team, segments };
     return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM,
                     segments };
@@ -170,7 +171,7 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
                        const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t first = OR_FORCED(vector, choose_vector(p)), least = first;
-    if (p->unit == 1 && !tly_is_forced(forced, FIELD(vector)))
+    if (p->interleave == 1 && !tly_is_forced(forced, FIELD(vector)))
         least = least_vector(p);
     int64_t length = g->length > 0 ? g->length : 1; /* of nothing it is any plan */
     int fits = 0;
@@ -182,14 +183,15 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
         plan->vector = first;
         share_out(p, length, teams_of(p, g, caps, forced, plan), plan);
     }
-    int within = plan->scan > 0 && plan->team <= (int32_t)caps->subgroup;
+    int within = plan->scan > 0 && plan->group <= (int32_t)caps->subgroup;
     plan->template_id = OR_FORCED(template_id, within ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
     int32_t workgroup = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : SHORT_WORKGROUP);
     if (plan->template_id != TLY_GPU_SUBGROUPS)
-        workgroup = plan->team;
+        workgroup = plan->group;
     plan->workgroup = OR_FORCED(workgroup, workgroup);
-    plan->team = OR_FORCED(team, plan->team);
-    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, plan->segments));
+    plan->group = OR_FORCED(group, plan->group);
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread,
+                                         tly_gpu_segments_of(plan, plan->vectors_per_thread));
 }
 
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -197,7 +199,7 @@ void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_
 {
     /* One row of 2^22 i32, f32: 28 and 33 ms on lavapipe, which goes both ways of each branch;
      * without 19 and 22 (Zen 4, minima of three). */
-    plan->wide = OR_FORCED(wide, p->unit == 1 && !tly_gpu_is_software(caps));
+    plan->wide = OR_FORCED(wide, p->interleave == 1 && !tly_gpu_is_software(caps));
     if (tly_gpu_is_software(caps) && plan->scan > 0)
         choose_played(p, caps, forced, plan);
     else

@@ -21,9 +21,9 @@ enum { SHORT_ROW = 32 };
 
 int64_t tly_gpu_transposed_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    int64_t slots = plan->segments | 1, places = plan->index_bits / 8;
-    return plan->workgroup *
-           (slots * tly_gpu_transposed_slot(p) + places * (tly_gpu_transposes_in(p) + tly_gpu_transposes_out(p)));
+    int64_t slots = plan->vectors_per_thread | 1, places = plan->index_bits / 8;
+    return plan->workgroup * (slots * tly_gpu_transposed_slot(p) +
+                              places * (tly_gpu_transposes_in(p) + tly_gpu_transposes_out(p)));
 }
 
 /* Where a CPU plays the device neighbours of other lanes cost nothing. Rows of more elements are
@@ -51,15 +51,15 @@ static int32_t positions_of(const tly_geometry *g)
 }
 
 void tly_gpu_choose_transposed(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                           const tly_forced *forced, tly_gpu_plan *plan)
+                               const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = 0;
     plan->vector = 1;
-    plan->segments = OR_FORCED(segments, positions_of(g));
+    plan->vectors_per_thread = OR_FORCED(vectors_per_thread, positions_of(g));
     plan->workgroup = tly_gpu_workgroup_of(caps, WORKGROUP);
     while (plan->workgroup > TLY_GPU_LEAST_TRANSPOSED &&
            tly_gpu_transposed_bytes(p, plan) > (int64_t)caps->shared_bytes)
         plan->workgroup /= 2;
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
-    plan->team = plan->workgroup;
+    plan->group = plan->workgroup;
 }

@@ -105,7 +105,7 @@ int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_
 static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan *plan,
                        int64_t registers)
 {
-    int64_t bytes = (int64_t)plan->vector * plan->segments *
+    int64_t bytes = (int64_t)plan->vector * plan->vectors_per_thread *
                     (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) +
                      tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype));
     return bytes * m->byte_ps / 1000 * m->registers / tly_larger(registers, m->registers);
@@ -134,8 +134,8 @@ int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     const maker *m = maker_of(caps);
     int64_t needs = tly_range_sides(p) > 0 ? REGISTERS_LANES_WATCHED : REGISTERS;
-    int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? p->unit : g->inner);
-    int64_t chains = tly_ceil_div(lanes, plan->team);
+    int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? p->interleave : g->inner);
+    int64_t chains = tly_ceil_div(lanes, plan->group);
     int64_t tiles = at_once(m, caps, needs) / plan->workgroup / chains; /* of each chain */
     int64_t group = TLY_GPU_LANES_GROUP, window = TLY_GPU_LANES_WINDOW;
     int64_t step = step_of(p), hop = LOOK + step * (group + window);

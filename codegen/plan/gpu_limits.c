@@ -6,6 +6,7 @@
 #include "why.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_gpu_plan, name, field)
 
 static const tly_plan_key columns[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
@@ -14,7 +15,7 @@ static const tly_plan_key columns[] = {
                    "are shared out one by one." },
               { TLY_ELSE, "An invocation takes so many neighbouring lanes at once, as far as they "
                           "lie together and leave the device busy." }) },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1,
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1,
       TLY_WHY(
           { TLY_ELSE,
             "So many positions are loaded at once, so that several loads are on their way." }) },
@@ -27,11 +28,11 @@ static const tly_plan_key columns[] = {
 static const tly_plan_key subgroups[] = {
     { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+    { KEY_AS("team", group), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations scan together: a subgroup, or a part of one where "
                           "fewer than three quarters would have elements." }) },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
     { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
@@ -42,7 +43,7 @@ static const tly_plan_key workgroups[] = {
     { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
     { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
@@ -57,9 +58,9 @@ static const tly_plan_key look_back[] = {
             "A workgroup has so many invocations. Small ones, as many as registers allow, hide the "
             "waiting for carries (static figures of compilers, not measured on a GPU)." }) },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(park), 0, 1, 0, TLY_WHY_GPU_PARK },
+    { KEY_AS("park", spill), 0, 1, 0, TLY_WHY_GPU_PARK },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
@@ -68,19 +69,19 @@ static const tly_plan_key look_back_lanes[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations that carries go by few records an "
                           "element (a model, not measured on a GPU)." }) },
-    { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0,
+    { KEY_AS("team", group), 1, TLY_GPU_MOST_TILE_LANES, 0,
       TLY_WHY({ TLY_ELSE,
                 "A tile has so many lanes: a line of 32, or as many blocks as hold all "
                 "lanes, of as many each. Fewer than 16 are turned in workgroup memory." }) },
-    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "An invocation holds so many positions in registers." }) },
-    { KEY(park), 0, 1, 0, TLY_WHY_GPU_PARK },
+    { KEY_AS("park", spill), 0, 1, 0, TLY_WHY_GPU_PARK },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
 static const tly_plan_key transposed[] = {
-    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "A tile has so many positions: all of a lane up to 32, else what keeps "
                           "memory busy, 16 of many lanes and 32 of fewer." }) },
     { KEY(workgroup), TLY_GPU_LEAST_TRANSPOSED, TLY_GPU_MOST_WORKGROUP, 1,
@@ -97,7 +98,7 @@ static const tly_plan_key staged[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations: 128, or a team of more, and fewer "
                           "where workgroup memory is small (a model, not measured on a GPU)." }) },
-    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+    { KEY_AS("team", group), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations scan together: as few as hold the row by up to 25 "
                           "elements each, or 13 where accumulators have 8 bytes." }) },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 0,
@@ -114,7 +115,7 @@ static const tly_plan_key copy[] = {
     { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
@@ -158,16 +159,16 @@ static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
 
 static const char *refuses_staged(const tly_problem *p, const tly_caps *caps)
 {
-    return p->unit > 1 ? "staged takes rows of one scan" : refuses_shuffles(p, caps);
+    return p->interleave > 1 ? "staged takes rows of one scan" : refuses_shuffles(p, caps);
 }
 
 static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
 {
     const char *why = refuses_shuffles(p, caps);
-    return why != NULL       ? why
-           : p->unit > 1     ? "look-back takes rows of one scan"
-           : !caps->progress ? "look-back waits for workgroups, which this device may not run"
-                             : NULL;
+    return why != NULL         ? why
+           : p->interleave > 1 ? "look-back takes rows of one scan"
+           : !caps->progress   ? "look-back waits for workgroups, which this device may not run"
+                               : NULL;
 }
 
 static const char *refuses_look_back_lanes(const tly_problem *p, const tly_caps *caps)
@@ -200,7 +201,7 @@ static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g, c
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
-    if (plan->segments * plan->vector > TLY_GPU_MOST_ELEMENTS)
+    if (plan->vectors_per_thread * plan->vector > TLY_GPU_MOST_ELEMENTS)
         return "a tile is up to 32 elements an invocation";
     if (plan->chunk > TLY_GPU_MOST_CHUNK ||
         (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2))
@@ -233,9 +234,9 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p)
  * for each invocation (gpu/carries_apart.c); in look-back local results while a tile waits. */
 static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
+    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->group / (int32_t)caps->subgroup;
     int64_t slot = tly_gpu_slot_bytes(p);
-    int64_t records = p->unit > 1 ? TLY_GPU_MOST_APART * slot : 64 * (slot + 16);
+    int64_t records = p->interleave > 1 ? TLY_GPU_MOST_APART * slot : 64 * (slot + 16);
     return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0) +
            tly_gpu_spilled_bytes(p, plan);
 }
@@ -261,11 +262,12 @@ static const char *fault_of_groups(const tly_problem *p, const tly_geometry *g,
         return "the device's own scan is for integers of 32 bits, where it has one";
     if (plan->scan == 2 && !tly_operator_of(p)->subgroup_scan)
         return "devices have no scan of their own for this operator";
-    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
+    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->group != 0)
         return "a workgroup is whole subgroups and whole teams";
-    if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
+    if (p->interleave > 1 &&
+        (plan->vector > 1 || plan->group > subgroup || p->interleave > plan->group))
         return "interleaved scans go by single elements within a subgroup";
-    int by_words = p->unit == 1 && plan->template_id != TLY_GPU_STAGED;
+    int by_words = p->interleave == 1 && plan->template_id != TLY_GPU_STAGED;
     if (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 && plan->vector == 1 && by_words)
         return "elements of 2 bytes go by words";
     if (exchange_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
@@ -278,7 +280,7 @@ static const char *fault_of_look_back_lanes(const tly_problem *p, const tly_geom
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
-    if (plan->team > plan->workgroup)
+    if (plan->group > plan->workgroup)
         return "a tile has more lanes than the workgroup has invocations";
     if (tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
@@ -298,7 +300,7 @@ static const char *fault_of_transposed(const tly_problem *p, const tly_geometry 
 static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *g,
                                       const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    if (plan->team > (int32_t)caps->subgroup)
+    if (plan->group > (int32_t)caps->subgroup)
         return "teams are parts of a subgroup, or the workgroup";
     return fault_of_groups(p, g, caps, plan);
 }
@@ -306,9 +308,9 @@ static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *
 static const char *fault_of_staged(const tly_problem *p, const tly_geometry *g,
                                    const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int64_t tile = (int64_t)plan->team * plan->vector,
-            open = TLY_GPU_STAGED_OPEN * (int64_t)plan->team;
-    if (plan->team > (int32_t)caps->subgroup && plan->team != plan->workgroup)
+    int64_t tile = (int64_t)plan->group * plan->vector,
+            open = TLY_GPU_STAGED_OPEN * (int64_t)plan->group;
+    if (plan->group > (int32_t)caps->subgroup && plan->group != plan->workgroup)
         return "teams are parts of a subgroup, or the workgroup";
     if (g->length > tile || g->length <= tile - open)
         return "staged rows fill one tile, but for the last four elements of each invocation";

@@ -5,11 +5,12 @@
 #include "why.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_gpu_plan, name, field)
 
 static const tly_plan_key lanes_table[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
@@ -19,12 +20,12 @@ static const tly_plan_key lanes_table[] = {
 
 static const tly_plan_key rows_table[] = {
     { KEY(scan), 0, 1, 0, TLY_WHY_GPU_SCAN },
-    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+    { KEY_AS("team", group), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations work together: as few as still hold the row at "
                           "once, so that more rows share a subgroup." }) },
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
     { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
@@ -35,7 +36,7 @@ static const tly_plan_key rows_table[] = {
 static const tly_plan_key read_table[] = {
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
     { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
     { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
     { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
@@ -66,7 +67,7 @@ static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g,
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
-    if (plan->segments * plan->vector > TLY_GPU_MOST_ELEMENTS)
+    if (plan->vectors_per_thread * plan->vector > TLY_GPU_MOST_ELEMENTS)
         return "up to 32 elements of an invocation are loaded at once";
     if (plan->vector != tly_gpu_reduced_together(p, g, plan->wide, plan->vector))
         return "so many elements do not lie together";
@@ -79,7 +80,7 @@ static const char *fault_of_read(const tly_problem *p, const tly_geometry *g, co
                                  const tly_gpu_plan *plan)
 {
     if (g->outer_rank > 0 || g->reduced_rank > 0 || plan->chunk == 0 ||
-        plan->chunk % (plan->workgroup * plan->vector * plan->segments) != 0 ||
+        plan->chunk % (plan->workgroup * plan->vector * plan->vectors_per_thread) != 0 ||
         g->length % plan->chunk != 0)
         return "what is read is one row of whole chunks, and a chunk is whole tiles";
     return fault_of_memory(p, g, caps, plan);
@@ -94,7 +95,7 @@ static const char *fault_of_lanes(const tly_problem *p, const tly_geometry *g, c
         return "more outputs at once than invocations";
     if (p->order == TALLY_ORDER_SERIAL && plan->chunk > 0)
         return "serial order is never cut in chunks";
-    if (plan->chunk > tly_gpu_most_reduced(caps, plan->team))
+    if (plan->chunk > tly_gpu_most_reduced(caps, plan->group))
         return "a chunk is longer than the device lets a loop run";
     return fault_of_memory(p, g, caps, plan);
 }
@@ -103,12 +104,12 @@ static const char *fault_of_rows(const tly_problem *p, const tly_geometry *g, co
                                  const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
-    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / subgroup;
-    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
+    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->group / subgroup;
+    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->group != 0)
         return "a workgroup is whole subgroups and whole teams";
-    if (plan->team > subgroup && plan->team != plan->workgroup)
+    if (plan->group > subgroup && plan->group != plan->workgroup)
         return "teams are parts of a subgroup, or the workgroup";
-    if (plan->scan == 0 && plan->team != plan->workgroup)
+    if (plan->scan == 0 && plan->group != plan->workgroup)
         return "without shuffles a team is the workgroup";
     if (2 * (int64_t)tly_gpu_slot_bytes(p) * (slots + 1) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";

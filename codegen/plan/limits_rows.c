@@ -28,7 +28,7 @@ static const tly_plan_key table[] = {
               { 2, "Scalars go by pairs of elements, as this level has no instruction for vectors "
                    "of 64-bit products." },
               { TLY_ELSE, "" }) },
-    { KEY(careful), 0, 1, 0,
+    { KEY_AS("careful", safe), 0, 1, 0,
       TLY_WHY({ 0, "The quick order comes first. Only what has left the range is computed again, "
                    "in the order of the plain loop." },
               { 1, "The range is watched step by step." }, { TLY_ELSE, "" }) },
@@ -64,7 +64,7 @@ static const tly_plan_key table[] = {
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
 {
     int32_t vectors = plan->vectors;
-    if (p->unit > 1 && vectors < TLY_ROWS_SAFE_UNROLL)
+    if (p->interleave > 1 && vectors < TLY_ROWS_SAFE_UNROLL)
         vectors = TLY_ROWS_SAFE_UNROLL;
     return plan->lanes * vectors << plan->pairs;
 }
@@ -88,16 +88,16 @@ static int has_totals(const tly_problem *p, const tly_plan *plan)
 {
     if (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING)
         return 1;
-    return tly_is_checked_as(p, TLY_CHECK_SUMS) && tly_is_plain(p) && p->unit < plan->lanes &&
-           tly_rows_period(p->unit, plan->lanes) <= TLY_ROWS_MOST_TOTALS;
+    return tly_is_checked_as(p, TLY_CHECK_SUMS) && tly_is_plain(p) && p->interleave < plan->lanes &&
+           tly_rows_period(p->interleave, plan->lanes) <= TLY_ROWS_MOST_TOTALS;
 }
 
 /* Interleaved scans hand on whole vectors, of which enough lie in a record. */
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t vectors = (p->unit + plan->lanes - 1) / plan->lanes;
+    int32_t vectors = (p->interleave + plan->lanes - 1) / plan->lanes;
     int32_t bytes = vectors * plan->lanes * (int32_t)tly_state_bytes(p);
-    return p->unit == 1 || (has_totals(p, plan) && bytes <= TLY_CARRY_BYTES);
+    return p->interleave == 1 || (has_totals(p, plan) && bytes <= TLY_CARRY_BYTES);
 }
 
 static const char *refuses(const tly_problem *p)
@@ -115,15 +115,16 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     if (lanes != NULL)
         return lanes;
     if (plan->pairs &&
-        (!tly_plan_pairs(p) || p->unit > 1 || p->tensor[TLY_OUT].step == TLY_ANY_STEP))
+        (!tly_plan_pairs(p) || p->interleave > 1 || p->tensor[TLY_OUT].step == TLY_ANY_STEP))
         return "pairs are bf16 side by side, of one scan";
-    if (plan->scan == TLY_SCAN_SCALARS && (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
+    if (plan->scan == TLY_SCAN_SCALARS &&
+        (!integer || p->interleave > 1 || step > TLY_ROWS_MOST_SCALARS))
         return "scan 2: only integers, one row at a time, up to 64 a step";
-    if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
+    if (plan->scan == TLY_SCAN_WINDOWS && (p->interleave > 1 || plan->pairs))
         return "scan 0: one row at a time, no pairs";
     if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)
         return "windows by loads are scan 0's";
-    if (plan->block_elements % step != 0 || plan->block_elements % p->unit != 0)
+    if (plan->block_elements % step != 0 || plan->block_elements % p->interleave != 0)
         return "the block is no multiple of lanes x unroll (side by side: x 4 at least) and of the "
                "scans side by side";
     if (plan->chunk > 0 && !tly_rows_cuts(p, plan))
@@ -131,7 +132,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
                "vectors of totals";
     if (plan->chunk % plan->block_elements != 0)
         return "the chunk is no multiple of the block";
-    if (p->unit == 1 && (plan->chunk == 0 || (plan->chunk & (plan->chunk - 1)) != 0))
+    if (p->interleave == 1 && (plan->chunk == 0 || (plan->chunk & (plan->chunk - 1)) != 0))
         return "the chunk of one scan is a power of two";
     return NULL;
 }

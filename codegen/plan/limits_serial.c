@@ -19,7 +19,7 @@ static const tly_plan_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_ROWS || p->unit > 1 ? "serial: one scan along each row" : NULL;
+    return p->form != TLY_ROWS || p->interleave > 1 ? "serial: one scan along each row" : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

@@ -78,7 +78,7 @@ typedef struct tly_operator {
     uint8_t compares;      /* 1: accumulators are integers that order as elements do */
     uint8_t searches;      /* 1: `by` makes the value of the one element that decides */
     uint8_t padding;       /* tly_value: an element that is lifted to the neutral state */
-    uint8_t watch;         /* tly_range_check */
+    uint8_t check;         /* tly_range_check */
     uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 

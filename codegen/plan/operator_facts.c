@@ -86,7 +86,7 @@ int tly_is_wide_product(const tly_problem *p)
 
 int tly_is_checked_as(const tly_problem *p, tly_range_check watch)
 {
-    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->watch == watch;
+    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->check == watch;
 }
 
 /* Sums of elements that are narrower in exponents than the accumulator cannot leave its range, nor

@@ -52,7 +52,7 @@ typedef struct tly_plan {
     int32_t chunk;          /* elements of a chunk, whose total one thread hands to the next;
                                0: rows are never cut */
     int32_t scan;           /* ROWS: tly_scan */
-    int32_t careful;        /* ROWS: 1: the range is checked after every step, not every block */
+    int32_t safe;           /* ROWS: 1: the range is checked after every step, not every block */
     int32_t step_lines;     /* NARROW: lines of output of a step */
     int32_t history;        /* NARROW: 1: the row before is in registers, 0: in scratch */
     int32_t kept_results;   /* NARROW: results in scratch until the last ones move to its start */

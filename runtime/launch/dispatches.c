@@ -48,7 +48,7 @@ static void read_tensor(const tly_problem *p, const tly_geometry *g, const tly_g
                             .high = (from->high + 1) * bytes };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
         to.lane = to.axis;
-        to.axis *= p->unit;
+        to.axis *= p->interleave;
     }
     if (tly_reduces(p->form) && tly_is_written(t)) {
         to.axis = 0;
@@ -64,8 +64,8 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
 {
     shape s = { .length = g->length, .lanes = g->inner, .outer_rank = g->outer_rank };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
-        s.lanes = p->unit;
-        s.length /= p->unit;
+        s.lanes = p->interleave;
+        s.length /= p->interleave;
     }
     if (tly_reduces(p->form)) { /* what is along an output, the block says */
         s.step = tly_smaller(g->length > 0 ? g->length : 1, INT32_MAX);
@@ -92,7 +92,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
 {
     int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
                 has_form(p, l) && l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
-                l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
+                l->lanes >= 1 && (p->form == TLY_ROWS ? p->interleave : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
                 l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
                 plan->steps_rank == g->reduced_rank &&

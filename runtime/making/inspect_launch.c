@@ -69,7 +69,7 @@ static void write_geometry(lines *to, const tly_problem *p, const tly_geometry *
                                          [TLY_REDUCED_LANES] = "reduced_lanes" };
     line(to, "form = %s\n", forms[p->form]);
     line(to, "accumulator = %s\n", tally_dtype_name((tally_dtype)p->acc));
-    number(to, "unit", p->unit);
+    number(to, "unit", p->interleave);
     number(to, "empty", g->empty);
     number(to, "rows", g->rows);
     number(to, "length", g->length);

@@ -130,16 +130,16 @@ static int64_t size_of(int64_t stride)
 static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
-    p->unit = (uint8_t)unit;
+    p->interleave = (uint8_t)unit;
     p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
                                                            : literal(s->axis.stride[TLY_OUT], 1);
     if (p->tensor[TLY_OUT].step == -1) {
         flip_all(s);
     }
-    p->rows.dense = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
-                    size_of(p->tensor[TLY_OUT].step) == 1 &&
-                    (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
+    p->rows.contiguous = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
+                         size_of(p->tensor[TLY_OUT].step) == 1 &&
+                         (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     g->inner = 1;
 }
 
@@ -147,7 +147,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
 {
     tly_dim lane = tly_take_dim(s->dims, &s->count, lanes);
     p->form = (uint8_t)form;
-    p->unit = 1;
+    p->interleave = 1;
     p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
                                                                                   : TLY_ANY_STEP;
@@ -249,7 +249,7 @@ static void order_by_distance(shape *s)
 static void set_empty(tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
-    p->rows.dense = p->unit = 1;
+    p->rows.contiguous = p->interleave = 1;
     g->empty = 1;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         p->tensor[t].step = 1;

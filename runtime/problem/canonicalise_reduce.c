@@ -145,7 +145,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (tly_sequence_of(full) == TLY_SEQUENCE_EACH) {
         problem->order = TALLY_ORDER_SERIAL;
     }
-    problem->unit = 1;
+    problem->interleave = 1;
     problem->tensor[TLY_OUT].step = 1;
     for (int32_t i = 0; i < rank; i++) {
         g->empty |= sizes[i] == 0;

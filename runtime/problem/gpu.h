@@ -114,25 +114,25 @@ typedef struct tly_gpu_launch {
 typedef struct tly_gpu_plan {
     int32_t template_id; /* tly_gpu_template (codegen/plan/gpu.h) */
     int32_t workgroup;   /* invocations */
-    int32_t team;        /* invocations that scan together: a subgroup's or the workgroup's */
+    int32_t group;       /* invocations that scan together: a subgroup's or the workgroup's */
     int32_t vector;      /* neighbouring elements an invocation takes at once; columns: lanes;
                             reductions: of a row, or of outputs side by side */
-    int32_t segments;    /* such vectors a tile, per invocation; columns: positions at once;
+    int32_t vectors_per_thread; /* such vectors a tile, per invocation; columns: positions at once;
                             reductions: such vectors at once */
-    int32_t scan;        /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
-    int32_t chunk;       /* positions a chunk; 0: none */
-    int32_t addresses;   /* 1: device addresses, 0: storage buffers */
-    int32_t index_bits;  /* 32 or 64: width of offsets */
-    int32_t outer_rank;  /* 0 to 7 */
-    int32_t literal;     /* 1: sizes and strides of the outer dims are literals, below */
-    int32_t steps_rank;  /* of reductions: dims that steps are counted through, 0 to 7 */
-    int32_t wide;        /* of reductions: 1: accesses of 16 bytes where the input is aligned, and
+    int32_t scan;       /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
+    int32_t chunk;      /* positions a chunk; 0: none */
+    int32_t addresses;  /* 1: device addresses, 0: storage buffers */
+    int32_t index_bits; /* 32 or 64: width of offsets */
+    int32_t outer_rank; /* 0 to 7 */
+    int32_t literal;    /* 1: sizes and strides of the outer dims are literals, below */
+    int32_t steps_rank; /* of reductions: dims that steps are counted through, 0 to 7 */
+    int32_t wide;       /* of reductions: 1: accesses of 16 bytes where the input is aligned, and
                             single elements where it is not; 0: single elements */
-    int32_t length;      /* of reductions: elements of a row, as a literal: all are loaded at once;
+    int32_t length;     /* of reductions: elements of a row, as a literal: all are loaded at once;
                             0: counted at launch */
-    int32_t park;        /* of look-back: 1: local results, states of 4 bytes, lie in workgroup
+    int32_t spill;      /* of look-back: 1: local results, states of 4 bytes, lie in workgroup
                             memory while a tile waits; 0: in registers */
-    int32_t reserved;    /* 0: the offsets below need no padding */
+    int32_t reserved;   /* 0: the offsets below need no padding */
     int64_t outer_size[TALLY_MAX_RANK - 1], outer_in[TALLY_MAX_RANK - 1],
         outer_out[TALLY_MAX_RANK - 1]; /* bytes; zero unless literal */
 } tly_gpu_plan;

@@ -19,8 +19,8 @@
  * strides, and its first element is the last one in memory. */
 typedef enum tly_form {
     /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with
-     * a step in each tensor. If `unit` is above 1, the stream interleaves `unit` scans, and
-     * position p continues position p - unit. Packed lanes, 2 to TLY_MAX_INTERLEAVE of them, become
+     * a step in each tensor. If `interleave` is above 1, the stream interleaves so many scans, and
+     * position p continues position p - interleave. Packed lanes, 2 to TLY_MAX_INTERLEAVE of them, become
      * such a stream. */
     TLY_ROWS = 1,
     /* Another dim, the lanes, is the innermost of the output. It has `inner` elements, and the
@@ -85,9 +85,9 @@ typedef struct tly_tensor_facts {
 /* The facts of each form. `least` is a lower bound of a small size, which vectors must fit: a power
  * of two up to 16. It is 0 where the size is not small, or is itself a fact. */
 typedef struct tly_row_facts {
-    uint8_t dense;     /* 1: row r + 1 starts where row r ends, in all tensors */
-    uint8_t length;    /* stream elements of a row, as a literal; 0: a launch argument */
-    uint8_t least;     /* of the length of rows that are not dense */
+    uint8_t contiguous; /* 1: row r + 1 starts where row r ends, in all tensors */
+    uint8_t length;     /* stream elements of a row, as a literal; 0: a launch argument */
+    uint8_t least;      /* of the length of rows that are not dense */
     uint8_t is_medium; /* 1: dense rows of one scan each, of more than TLY_SHORT_ROW elements, up to
                           TLY_MEDIUM_ROW. One kernel serves all these lengths. */
 } tly_row_facts;
@@ -118,7 +118,7 @@ typedef struct tly_problem {
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
     uint8_t form;           /* tly_form */
-    uint8_t unit;           /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
+    uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
     union {
         tly_row_facts rows;        /* TLY_ROWS */

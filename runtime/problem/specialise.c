@@ -31,10 +31,10 @@ static int64_t accumulator_bytes(const tly_problem *p)
 
 static void specialise_rows(tly_problem *p, const tly_geometry *g)
 {
-    const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.dense;
+    const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.contiguous;
     const int is_short = g->length <= TLY_SHORT_ROW ||
                          (dense && g->length == TLY_EVEN_ROW && !serial);
-    if (p->unit > 1) {
+    if (p->interleave > 1) {
         return;
     }
     if (is_short && dense) {
@@ -192,7 +192,7 @@ void tly_specialise_for_device(tly_problem *p)
         }
     } else if (p->form == TLY_ROWS) {
         const tly_row_facts rows = p->rows;
-        p->rows = (tly_row_facts){ .dense = rows.dense, .length = rows.length };
+        p->rows = (tly_row_facts){ .contiguous = rows.contiguous, .length = rows.length };
     } else {
         const int along = p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN;
         p->lanes = (tly_lane_facts){ .packing = along ? p->lanes.packing : TLY_PACKED_NOT };

@@ -71,7 +71,8 @@ static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
 static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim)
 {
     tly_build *c = &g->c;
-    return mul(c, tly_gpu_as_offset(g, x), kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
+    return mul(c, tly_gpu_as_offset(g, x),
+               kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
 }
 
 /* Adds the bytes to index `x` of an outer dim. */
@@ -123,7 +124,7 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
     kir_value offset[TLY_TENSOR_COUNT], row = item->index;
-    int one_lane = c->p->form == TLY_ROWS && c->p->unit == 1;
+    int one_lane = c->p->form == TLY_ROWS && c->p->interleave == 1;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         offset[t] = tly_gpu_offset(g, 0);
     if (g->launch->form == TLY_GPU_LANES && !one_lane) {

@@ -97,7 +97,7 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     tly_gpu_plan alone = *g->plan; /* one team, of whole subgroups */
     tly_gpu whole = *g;
-    alone.team = alone.workgroup = (int32_t)g->launch->pass[pass].workgroup;
+    alone.group = alone.workgroup = (int32_t)g->launch->pass[pass].workgroup;
     whole.plan = &alone;
     g = &whole;
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;

@@ -108,11 +108,11 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
     kir_value scan = tly_gpu_as_offset(g, m->scan);
     tly_gpu_axis *in = &at.tensor[TLY_IN];
-    if (g->unit > 1) {
+    if (g->interleave > 1) {
         in->at = ptradd(c, in->at, mul(c, scan, in->step));
-        in->step = mul(c, in->step, tly_gpu_offset(g, g->unit));
-        in->known *= g->unit;
-        count = udiv(c, count, u32(g, g->unit));
+        in->step = mul(c, in->step, tly_gpu_offset(g, g->interleave));
+        in->known *= g->interleave;
+        count = udiv(c, count, u32(g, g->interleave));
     } else if (g->lanes > 1) {
         in->at = ptradd(c, in->at, mul(c, scan, tly_gpu_offset(g, c->bytes[TLY_IN])));
     }

@@ -13,7 +13,7 @@
 /* Positions of a trip: their loads overlap within an invocation. */
 static unsigned ahead(const tly_gpu *g)
 {
-    return (unsigned)g->plan->segments;
+    return (unsigned)g->plan->vectors_per_thread;
 }
 
 /* Trips of one lane and so many positions are fetched ahead. Plans for GPUs have them. */
@@ -265,12 +265,13 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
 /* Positions of a trip in tly_gpu_scan_serially, whose plan may be one of rows. */
 enum { ALONE_AHEAD = 8 };
 
-kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry)
+kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count,
+                                kir_value carry)
 {
     tly_gpu_plan plan = *g->plan;
     tly_gpu alone = *g;
     strip s = { .row = row, .state = { carry } };
-    plan.segments = ALONE_AHEAD;
+    plan.vectors_per_thread = ALONE_AHEAD;
     alone.plan = &plan;
     alone.lanes = 1;
     in_trips(&alone, &s, count);

@@ -155,7 +155,7 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     for (int t = 0; t < TLY_TENSOR_COUNT; t++)
         g.c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
-    g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
+    g.interleave = tly_gpu_takes_lanes(plan) ? 1 : problem->interleave;
     int lanes = tly_gpu_takes_lanes(plan) || problem->form == TLY_REDUCED_LANES;
     g.lanes = lanes ? (unsigned)plan->vector : 1;
     tly_gpu_launch made;

@@ -18,9 +18,9 @@ typedef struct tly_gpu {
     const struct tly_gpu_algorithm *algorithm;
     const tly_caps *caps;
     tly_gpu_launch *launch;
-    kir_type index; /* of byte offsets: i32 or i64 */
-    unsigned unit;  /* interleaved scans of a row; 1 in the form of lanes */
-    unsigned lanes; /* neighbours that an item takes; 1 in the form of rows */
+    kir_type index;      /* of byte offsets: i32 or i64 */
+    unsigned interleave; /* interleaved scans of a row; 1 in the form of lanes */
+    unsigned lanes;      /* neighbours that an item takes; 1 in the form of rows */
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -61,7 +61,7 @@ static inline int tly_gpu_has_chunks(const tly_gpu *g)
 /* Scans that an item carries at once, and records hold states of. */
 static inline unsigned tly_gpu_scans(const tly_gpu *g)
 {
-    return g->unit * g->lanes;
+    return g->interleave * g->lanes;
 }
 
 /* Neighbours that an access takes; such vectors of an invocation; its elements of a tile. */
@@ -71,7 +71,7 @@ static inline unsigned vector_of(const tly_gpu *g)
 }
 static inline unsigned segments_of(const tly_gpu *g)
 {
-    return (unsigned)g->plan->segments;
+    return (unsigned)g->plan->vectors_per_thread;
 }
 static inline unsigned tly_gpu_elements(const tly_gpu *g)
 {
@@ -181,7 +181,8 @@ typedef struct tly_gpu_extent {
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position);
 
 /* Scans `count` positions from `row` on in serial order, and returns the carry (columns.c). */
-kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry);
+kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value count,
+                                kir_value carry);
 
 /* The first position of a chunk, and how many there are from there to its end. */
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk);
@@ -236,13 +237,13 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
 /* ---- teams: invocations that scan together (team.c) ---- */
 
 typedef struct tly_group {
-    unsigned width;     /* lanes of a lane group */
+    unsigned width;     /* lanes of a cluster */
     unsigned used;      /* lanes of it that hold elements: a multiple of the unit */
-    unsigned groups;    /* lane groups of a team */
+    unsigned clusters;  /* of the group */
     unsigned tile;      /* elements a tile */
-    kir_value lane;     /* in the lane group */
+    kir_value lane;     /* in the cluster */
     kir_value first;    /* the subgroup's lane that is lane 0 */
-    kir_value group;    /* lane group in the team */
+    kir_value cluster;  /* in the group */
     kir_value number;   /* of the team in its workgroup */
     kir_value base;     /* position in the tile of its invocation's first element */
     kir_value exchange; /* workgroup memory, one slot for each lane or lane group; 0: none */
@@ -309,12 +310,13 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i);
 kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
 tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
-                         unsigned i);
+                          unsigned i);
 
 /* ---- tiles in memory (tile.c) ---- */
 
 /* `count`: positions from the tile's start that exist, a u32. */
-void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
+void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
+                   tly_tile *tile);
 /* Stores one segment where `when` (i1) holds. Little code, for rare paths (tile_vector.c). */
 void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                            unsigned segment, kir_value when, const kir_value *stored);
@@ -329,7 +331,8 @@ void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment,
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_group *t, tly_tile *tile);
 /* Loads, scans, and finds the range. */
-void tly_tile_scan(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
+void tly_tile_scan(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count,
+                   tly_tile *tile);
 /* Turns states into stored elements, in place. `numbers`: none is a NaN. */
 void tly_tile_narrow(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int numbers,
                      kir_value *shown);
@@ -349,8 +352,8 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
 /* For a tile whose local results do not fit: finds the results after `carry`, or stores them
  * (rereads), and returns the carry after the tile. `fits`, i1: of several scans, this one's results
  * do fit (redo.c). */
-kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, const tly_tile *tile,
-                        kir_value carry, kir_value fits, kir_value *shown);
+kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent,
+                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
 

@@ -19,30 +19,30 @@ tly_group tly_group_make(tly_gpu *g)
     tly_build *c = &g->c;
     const tly_gpu_plan *p = g->plan;
     unsigned subgroup = by_memory(g) ? (unsigned)p->workgroup : g->caps->subgroup;
-    tly_group t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
-    t.groups = (unsigned)p->team / t.width;
-    t.used = t.width - t.width % g->unit;
-    t.tile = t.groups * t.used * tly_gpu_elements(g);
+    tly_group t = { .width = (unsigned)p->group < subgroup ? (unsigned)p->group : subgroup };
+    t.clusters = (unsigned)p->group / t.width;
+    t.used = t.width - t.width % g->interleave;
+    t.tile = t.clusters * t.used * tly_gpu_elements(g);
     kir_value lane = by_memory(g) ? kir_get_id(c->b, KIR_ID_LOCAL) : kir_get_id(c->b, KIR_ID_LANE);
     int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
     t.lane = whole ? lane : band(c, lane, u32(g, t.width - 1));
     t.first = whole ? u32(g, 0) : sub(c, lane, t.lane);
-    t.group = t.number = u32(g, 0);
-    unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
-    if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
+    t.cluster = t.number = u32(g, 0);
+    unsigned teams = (unsigned)(p->workgroup / p->group), slots = 2 * t.clusters;
+    if (!by_memory(g) && (t.clusters > 1 || teams > 1)) {
         kir_value subgroup_id = kir_get_id(c->b, KIR_ID_SUBGROUP);
         kir_value local = add(c, mul(c, subgroup_id, u32(g, subgroup)), lane);
         unsigned shift = 0;
-        for (; 1u << shift < (unsigned)p->team; shift++)
+        for (; 1u << shift < (unsigned)p->group; shift++)
             ;
         t.number = teams > 1 ? lshr(c, local, u32(g, shift)) : t.number;
-        t.group = t.groups > 1 ? subgroup_id : t.group;
+        t.cluster = t.clusters > 1 ? subgroup_id : t.cluster;
     }
-    kir_value before = mul(c, t.group, u32(g, t.used * tly_gpu_elements(g)));
+    kir_value before = mul(c, t.cluster, u32(g, t.used * tly_gpu_elements(g)));
     t.base = add(c, before, mul(c, t.lane, u32(g, vector_of(g))));
     if (by_memory(g))
         slots = 2 * t.width;
-    if (by_memory(g) || t.groups > 1)
+    if (by_memory(g) || t.clusters > 1)
         t.exchange = kir_shared(c->b, slots * tly_gpu_slot_bytes(g->c.p));
     return t;
 }
@@ -53,7 +53,7 @@ tly_group tly_group_make(tly_gpu *g)
 static kir_value place(tly_gpu *g, const tly_group *t, kir_value number, unsigned bytes)
 {
     tly_build *c = &g->c;
-    unsigned half = (by_memory(g) ? t->width : t->groups) * tly_gpu_slot_bytes(g->c.p);
+    unsigned half = (by_memory(g) ? t->width : t->clusters) * tly_gpu_slot_bytes(g->c.p);
     kir_value at = mul(c, number, u32(g, bytes));
     return ptradd(c, t->exchange, add(c, at, u32(g, t->turn * half)));
 }
@@ -128,13 +128,13 @@ static kir_value say(tly_gpu *g, tly_group *t, kir_value v, kir_value speaks)
 kir_value tly_group_leads(tly_gpu *g, const tly_group *t)
 {
     tly_build *c = &g->c;
-    kir_value lane = ult(c, t->lane, u32(g, g->unit));
-    return band(c, lane, is(g, t->group, 0));
+    kir_value lane = ult(c, t->lane, u32(g, g->interleave));
+    return band(c, lane, is(g, t->cluster, 0));
 }
 
 kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v)
 {
-    if (t->groups == 1)
+    if (t->clusters == 1)
         return tly_group_from(g, t, v, u32(g, 0));
     return say(g, t, v, tly_group_leads(g, t)); /* a team of several groups has one scan */
 }
@@ -142,7 +142,7 @@ kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v)
 kir_value tly_group_from_group(tly_gpu *g, tly_group *t, kir_value v, kir_value group)
 {
     tly_build *c = &g->c;
-    kir_value its = equal(c, t->group, group);
+    kir_value its = equal(c, t->cluster, group);
     return say(g, t, v, band(c, its, is(g, t->lane, 0)));
 }
 
@@ -151,10 +151,10 @@ void tly_group_gather(tly_gpu *g, tly_group *t, kir_value v, kir_value *all)
     tly_build *c = &g->c;
     tly_region speaks = { 0 };
     emit_if(c, &speaks, is(g, t->lane, 0));
-    put(g, slot(g, t, t->group), v);
+    put(g, slot(g, t, t->cluster), v);
     emit_end(c, &speaks);
     kir_barrier(c->b);
-    for (unsigned i = 0; i < t->groups; i++)
+    for (unsigned i = 0; i < t->clusters; i++)
         all[i] = get(g, slot(g, t, u32(g, i)), v);
     t->turn ^= 1;
 }
@@ -199,9 +199,9 @@ static kir_value go_on_sound(tly_gpu *g, tly_group *t, kir_value sum, kir_value 
 kir_value tly_group_scan_lanes(tly_gpu *g, tly_group *t, kir_value v, kir_value *sound)
 {
     tly_build *c = &g->c;
-    if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
+    if (g->plan->scan == 2 && g->interleave == 1 && t->width == g->caps->subgroup)
         return kir_subgroup_scan(c->b, (kir_op)tly_operator_of(c->p)->subgroup_scan, v);
-    for (unsigned by = g->unit; by < t->used; by *= 2) {
+    for (unsigned by = g->interleave; by < t->used; by *= 2) {
         kir_value other = from_below(g, t, v, by);
         v = tly_combine(c, if_below(g, t, by, other, neutral(g)), v);
         if (sound != NULL)
@@ -217,18 +217,18 @@ static kir_value scan_groups(tly_gpu *g, tly_group *t, kir_value own, kir_value 
 {
     tly_build *c = &g->c;
     tly_region last = { 0 };
-    int64_t apart = (int64_t)t->groups * bytes_of(g, own); /* behind the totals: slots are wide */
+    int64_t apart = (int64_t)t->clusters * bytes_of(g, own); /* behind the totals: slots are wide */
     if (*excess)
         own = tly_excess_correct(c, *excess, own);
     emit_if(c, &last, is(g, t->lane, t->width - 1));
-    put(g, slot(g, t, t->group), own);
+    put(g, slot(g, t, t->cluster), own);
     if (*excess)
-        tly_group_put(g, slot(g, t, t->group), apart, *excess);
+        tly_group_put(g, slot(g, t, t->cluster), apart, *excess);
     emit_end(c, &last);
     kir_barrier(c->b);
     kir_value before = neutral(g), all = before, far = 0;
-    for (unsigned i = 0; i < t->groups; i++) {
-        before = i > 0 ? choose(c, is(g, t->group, i), all, before) : before;
+    for (unsigned i = 0; i < t->clusters; i++) {
+        before = i > 0 ? choose(c, is(g, t->cluster, i), all, before) : before;
         kir_value v = get(g, slot(g, t, u32(g, i)), own);
         all = i > 0 ? tly_combine(c, all, v) : v;
         if (!*excess)
@@ -294,22 +294,22 @@ kir_value tly_group_all(tly_gpu *g, tly_group *t, kir_value holds)
 kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t)
 {
     tly_build *c = &g->c;
-    kir_value unit = u32(g, g->unit);
-    return g->unit == 1 ? u32(g, 0) : sub(c, t->lane, mul(c, udiv(c, t->lane, unit), unit));
+    kir_value unit = u32(g, g->interleave);
+    return g->interleave == 1 ? u32(g, 0) : sub(c, t->lane, mul(c, udiv(c, t->lane, unit), unit));
 }
 
 /* The last lane of a lane's scan. */
 static kir_value last_of_scan(tly_gpu *g, const tly_group *t)
 {
-    return add(&g->c, tly_group_scan_of(g, t), u32(g, t->used - g->unit));
+    return add(&g->c, tly_group_scan_of(g, t), u32(g, t->used - g->interleave));
 }
 
 /* Reduces each interleaved scan by itself: a scan along its lanes, whose last result all get. */
 static kir_value fold_scan(tly_gpu *g, tly_group *t, int op, kir_value v)
 {
-    if (g->unit == 1)
+    if (g->interleave == 1)
         return fold_lanes(g, t, op, v);
-    for (unsigned by = g->unit; by < t->used; by *= 2)
+    for (unsigned by = g->interleave; by < t->used; by *= 2)
         v = if_below(g, t, by, join(g, op, from_below(g, t, v, by), v), v);
     return tly_group_from(g, t, v, last_of_scan(g, t));
 }
@@ -319,16 +319,16 @@ static void fold_groups(tly_gpu *g, tly_group *t, const kir_op *ops, kir_value *
 {
     tly_build *c = &g->c;
     tly_region first = { 0 };
-    if (t->groups == 1)
+    if (t->clusters == 1)
         return;
     emit_if(c, &first, is(g, t->lane, 0));
-    unsigned bytes = bytes_of(g, v[0]), row = bytes * t->groups;
+    unsigned bytes = bytes_of(g, v[0]), row = bytes * t->clusters;
     for (unsigned k = 0; k < count; k++)
-        kir_store(c->b, place(g, t, t->group, bytes), k * row, v[k], bytes, 0);
+        kir_store(c->b, place(g, t, t->cluster, bytes), k * row, v[k], bytes, 0);
     emit_end(c, &first);
     kir_barrier(c->b);
     for (unsigned k = 0; k < count; k++)
-        for (unsigned i = 0; i < t->groups; i++) {
+        for (unsigned i = 0; i < t->clusters; i++) {
             kir_value other = kir_load(c->b, type_of(c, v[k]), place(g, t, u32(g, i), bytes),
                                        k * row, bytes);
             v[k] = i > 0 ? bin(c, ops[k], v[k], other) : other;
@@ -369,7 +369,7 @@ static kir_value excess_of(tly_gpu *g, tly_group *t, const tly_tile *tile)
     tly_build *c = &g->c;
     kir_value v = tly_excess_far(c);
     tly_region more = { .state = { &v } };
-    if (!tile->goes_on || !tly_gpu_may_drift(g, t->used / g->unit * tly_gpu_elements(g)))
+    if (!tile->goes_on || !tly_gpu_may_drift(g, t->used / g->interleave * tly_gpu_elements(g)))
         return 0;
     if (tile->more)
         emit_if(c, &more, tile->more);
@@ -390,8 +390,8 @@ static void scan_interleaved(tly_gpu *g, tly_group *t, tly_tile *tile)
     for (unsigned s = 0; s < segments_of(g); s++) {
         kir_value v = tly_group_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
-        kir_value before = from_below(g, t, tile->y[s], g->unit);
-        tile->before[s] = if_below(g, t, g->unit, before, carry);
+        kir_value before = from_below(g, t, tile->y[s], g->interleave);
+        tile->before[s] = if_below(g, t, g->interleave, before, carry);
         carry = tly_group_from(g, t, tile->y[s], ends);
     }
     tile->total = carry;
@@ -403,7 +403,7 @@ void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
     tly_build *c = &g->c;
     unsigned n = vector_of(g), segments = segments_of(g);
     kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
-    if (g->unit > 1) {
+    if (g->interleave > 1) {
         scan_interleaved(g, t, tile);
         return;
     }
@@ -420,8 +420,8 @@ void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
         run = s > 0 ? tly_combine(c, run, whole) : whole;
     }
     tile->excess = excess_of(g, t, tile);
-    kir_value groups = t->groups > 1 ? scan_groups(g, t, run, &tile->excess, &tile->total) : 0;
-    if (t->groups == 1)
+    kir_value groups = t->clusters > 1 ? scan_groups(g, t, run, &tile->excess, &tile->total) : 0;
+    if (t->clusters == 1)
         tile->total = run;
     for (unsigned s = 0; s < segments; s++) {
         kir_value lead = s > 0 ? ahead[s] : groups;
@@ -441,7 +441,7 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i)
 }
 
 tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
-                         unsigned i)
+                          unsigned i)
 {
     return tly_place_after(tly_gpu_place(extent, t->base), tly_group_after(g, t, i), 0);
 }

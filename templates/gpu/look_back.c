@@ -150,7 +150,7 @@ static kir_value carry_before(tly_look_back *s)
     publish(s, tly_not(c, bor(c, s->ends, s->stalls)),
             tly_look_at(s, s->item->chunk, u32(g, TLY_TOTAL)), s->total, s->mark);
     s->open = s->ends;
-    emit_if(c, &looks, is(g, s->team->group, 0));
+    emit_if(c, &looks, is(g, s->team->cluster, 0));
     carry = find_carry(s, &s->open);
     emit_end(c, &looks);
     return tly_group_broadcast(g, s->team, carry);

@@ -174,8 +174,8 @@ static tly_lanes lanes_of(tly_gpu *g)
 {
     tly_build *c = &g->c;
     const tly_gpu_plan *p = g->plan;
-    unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
-    tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
+    unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->group;
+    tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->vectors_per_thread };
     t.spans = (unsigned)tly_gpu_lanes_spans(p);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value span = udiv(c, t.local, u32(g, lanes));
@@ -187,7 +187,7 @@ static tly_lanes lanes_of(tly_gpu *g)
     t.flags = kir_shared(c->b, 16);
     t.found = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
     t.marks = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * 4);
-    if (tly_gpu_lanes_are_transposed(p->team))
+    if (tly_gpu_lanes_are_transposed(p->group))
         t.stage = kir_shared(c->b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
     else if (tly_gpu_spills(c->p, p))
         t.stage = kir_shared(c->b, (uint32_t)tly_gpu_spilled_bytes(c->p, p));

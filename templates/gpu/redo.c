@@ -18,15 +18,15 @@
 /* A lane's number among those of its scan that take turns. */
 static kir_value place(tly_gpu *g, const tly_redo *r)
 {
-    return g->unit == 1 ? r->team->lane : udiv(&g->c, r->team->lane, u32(g, g->unit));
+    return g->interleave == 1 ? r->team->lane : udiv(&g->c, r->team->lane, u32(g, g->interleave));
 }
 
 static void number_turns(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
-    r->per = r->team->used / g->unit;
-    r->all = r->per * segments_of(g) * r->team->groups;
-    r->begin = mul(c, r->team->group, u32(g, r->per * segments_of(g)));
+    r->per = r->team->used / g->interleave;
+    r->all = r->per * segments_of(g) * r->team->clusters;
+    r->begin = mul(c, r->team->cluster, u32(g, r->per * segments_of(g)));
     r->own = add(c, r->begin, place(g, r));
 }
 
@@ -65,7 +65,7 @@ static void find_first(tly_gpu *g, tly_redo *r)
     }
     r->settled = tly_gpu_settled(g, r->carry, r->distance);
     first = choose(c, r->settled, u32(g, 0), first);
-    r->first = g->unit > 1 ? choose(c, r->fits, u32(g, r->all), first) : first;
+    r->first = g->interleave > 1 ? choose(c, r->fits, u32(g, r->all), first) : first;
 }
 
 /* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
@@ -79,8 +79,8 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
     }
     kir_value rounds = udiv(c, r->first, u32(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, u32(g, r->per)));
-    if (g->unit > 1)
-        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_group_scan_of(g, r->team));
+    if (g->interleave > 1)
+        lane = add(c, mul(c, lane, u32(g, g->interleave)), tly_group_scan_of(g, r->team));
     return tly_group_from(g, r->team, tly_combine(c, r->carry, before), lane);
 }
 
@@ -101,7 +101,7 @@ static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
 static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
-    int together = g->unit > 1;
+    int together = g->interleave > 1;
     const kir_value *x = tly_redo_elements(g, r, s);
     kir_value low = u32(g, 0), turns = u32(g, r->per);
     if (!together) {
@@ -113,7 +113,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
     (together ? emit_for : emit_for_while)(c, &l, low, turns, u32(g, 1));
     kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
-        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_group_scan_of(g, r->team));
+        lane = add(c, mul(c, l.i, u32(g, g->interleave)), tly_group_scan_of(g, r->team));
     kir_value after = tly_group_from(g, r->team, through(g, x, r->prefix), lane);
     r->from[s] = choose(c, mine, r->prefix, r->from[s]);
     if (together) {
@@ -143,8 +143,8 @@ static void take_turns_by_groups(tly_gpu *g, tly_redo *r)
     tly_region l, its;
     carry_walk(g, &l, r);
     carry_walk(g, &its, r);
-    emit_for_while(c, &l, first, u32(g, r->team->groups), u32(g, 1));
-    emit_if(c, &its, equal(c, r->team->group, l.i));
+    emit_for_while(c, &l, first, u32(g, r->team->clusters), u32(g, 1));
+    emit_if(c, &its, equal(c, r->team->cluster, l.i));
     kir_value begins = equal(c, l.i, first);
     kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
     r->prefix = choose(c, begins, begun, r->prefix);
@@ -166,7 +166,7 @@ static void walk(tly_gpu *g, tly_redo *r)
     r->stop = r->first;
     for (unsigned s = 0; s < segments_of(g); s++)
         r->from[s] = r->carry;
-    if (r->team->groups > 1) {
+    if (r->team->clusters > 1) {
         tly_group_rest(g, r->team);
         take_turns_by_groups(g, r);
     } else {
@@ -177,7 +177,7 @@ static void walk(tly_gpu *g, tly_redo *r)
         for (unsigned s = 0; s < segments_of(g); s++)
             take_turns(g, r, s);
     }
-    if (g->unit > 1) { /* all of a scan's turns or none */
+    if (g->interleave > 1) { /* all of a scan's turns or none */
         r->prefix = choose(c, r->settled, r->carry, r->prefix);
         r->stop = choose(c, r->settled, u32(g, 0), u32(g, r->all));
     }
@@ -206,8 +206,8 @@ static void begin_again(tly_gpu *g, tly_redo *r)
         tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
 }
 
-kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, const tly_tile *tile,
-                        kir_value carry, kir_value fits, kir_value *shown)
+kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent,
+                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
     tly_tile rest = { .publish = NULL }, again = *tile;
@@ -229,7 +229,7 @@ kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, 
     if (keeps)
         tly_redo_show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
-    if (g->unit > 1)
+    if (g->interleave > 1)
         after = choose(c, fits, tly_tile_after(g, tile, carry), after);
     if (tile->summary) /* as tiles that look back compute it */
         after = choose(c, tly_gpu_prevails(g, tile->summary), tly_combine(c, carry, tile->summary),

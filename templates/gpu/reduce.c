@@ -88,7 +88,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     const records of = { item, output, tly_gpu_items(g), stride };
-    unsigned ahead = (unsigned)g->plan->segments;
+    unsigned ahead = (unsigned)g->plan->vectors_per_thread;
     kir_value state = tly_gpu_reduce_records(r)->neutral(c);
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), whole = u32(g, 0);
     if (ahead > 1) {
@@ -198,7 +198,7 @@ static void build_lanes(tly_gpu *g, unsigned pass)
 static void build_rows(tly_gpu *g, unsigned pass)
 {
     tly_group t = tly_group_make(g);
-    build(g, pass, &t, (unsigned)(g->plan->workgroup / g->plan->team), t.number);
+    build(g, pass, &t, (unsigned)(g->plan->workgroup / g->plan->group), t.number);
 }
 
 /* Records of a chunk of the outputs side by side. */

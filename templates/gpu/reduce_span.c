@@ -15,10 +15,11 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
                  tly_is_checked_as(g->c.p, TLY_CHECK_PRODUCTS);
     int serial = g->c.p->order == TALLY_ORDER_SERIAL, keeps = tly_keeps_range(g->c.p);
     /* What is added comes in the order of memory, whichever way the descriptor goes through it. */
-    int adds = o->watch == TLY_CHECK_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
+    int adds = o->check == TLY_CHECK_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
     tly_gpu_reduce r = {
         .g = g,
-        .watch = keeps || (leaves && (watched || adds)) ? (tly_range_check)o->watch : TLY_CHECK_NONE,
+        .watch = keeps || (leaves && (watched || adds)) ? (tly_range_check)o->check
+                                                        : TLY_CHECK_NONE,
         .is_free = !serial && (watched || !leaves),
         .whole = o->exact && !floating && tly_gpu_has_chunks(g),
         .indexed = tly_has_index(g->c.p),

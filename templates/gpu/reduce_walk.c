@@ -20,7 +20,7 @@ typedef struct walk {
 /* Accesses that are made before the first is used. */
 static unsigned ahead(const walk *w)
 {
-    return w->rules->is_rare ? 1 : (unsigned)w->r->g->plan->segments;
+    return w->rules->is_rare ? 1 : (unsigned)w->r->g->plan->vectors_per_thread;
 }
 
 /* Neighbours along the span that an access takes. */
@@ -41,7 +41,8 @@ static kir_value address(walk *w, kir_value q)
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
     if (w->in)
-        return ptradd(c, w->in, mul(c, tly_gpu_as_offset(r->g, q), w->span->row.tensor[TLY_IN].step));
+        return ptradd(c, w->in,
+                      mul(c, tly_gpu_as_offset(r->g, q), w->span->row.tensor[TLY_IN].step));
     kir_value position = add(c, w->span->from, q);
     kir_value up = udiv(c, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
@@ -280,13 +281,13 @@ void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const 
 
 unsigned tly_gpu_group_size(const tly_group *t)
 {
-    return t->width * t->groups;
+    return t->width * t->clusters;
 }
 
 kir_value tly_gpu_group_member(tly_gpu_reduce *r, const tly_group *t)
 {
     tly_build *c = &r->g->c;
-    return add(c, mul(c, t->group, u32(r->g, t->width)), t->lane);
+    return add(c, mul(c, t->cluster, u32(r->g, t->width)), t->lane);
 }
 
 void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
@@ -321,7 +322,7 @@ static kir_value fold_groups(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rule
     unsigned parts = kir_parts(c->b, state);
     for (unsigned i = 0; i < parts; i++)
         tly_group_gather(r->g, t, kir_part(c->b, state, i), part[i]);
-    for (unsigned k = 0; k < t->groups; k++) {
+    for (unsigned k = 0; k < t->clusters; k++) {
         kir_value v[KIR_MAX_PARTS];
         for (unsigned i = 0; i < parts; i++)
             v[i] = part[i][k];
@@ -340,7 +341,7 @@ kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rul
         kir_value lane = bxor(c, t->lane, u32(g, by));
         state = rules->combine(c, state, from_lane(r, t, state, lane));
     }
-    if (t->groups > 1)
+    if (t->clusters > 1)
         return fold_groups(r, t, rules, state);
     /* Every lane has it; from one address it is seen to be one value. */
     return t->exchange ? from_lane(r, t, state, u32(g, 0)) : state;

@@ -22,14 +22,14 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
 }
 
 /* Publishes the stretch's class for those of its scans whose total is bad. */
-static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value good, kir_value *all,
-                      kir_value *range)
+static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value good,
+                      kir_value *all, kir_value *range)
 {
     tly_build *c = &g->c;
     kir_value summary[2];
     tly_region fine = { .state = { all } }, tiles = { .state = { &summary[0], &summary[1] } };
     emit_carry(&fine, tly_range_count(c), range);
-    emit_unless(c, &fine, g->unit > 1 ? tly_group_all(g, t, good) : good);
+    emit_unless(c, &fine, g->interleave > 1 ? tly_group_all(g, t, good) : good);
     tly_gpu_summary_begin(g, summary);
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     tly_tile tile = { .publish = NULL };
@@ -107,7 +107,7 @@ static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g);
-    unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);
+    unsigned teams = (unsigned)(g->plan->workgroup / g->plan->group);
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
 

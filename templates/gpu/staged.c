@@ -100,7 +100,7 @@ static stage stage_of(tly_gpu *g, unsigned teams)
 {
     tly_build *c = &g->c;
     stage s = { .team = tly_group_make(g),
-                .members = (unsigned)g->plan->team,
+                .members = (unsigned)g->plan->group,
                 .rounds = (unsigned)g->plan->vector,
                 .slot = tly_gpu_staged_slot(c->p) };
     const tly_group *t = &s.team;
@@ -111,7 +111,7 @@ static stage stage_of(tly_gpu *g, unsigned teams)
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     s.row = tly_gpu_row_of(g, &item);
     s.count = arg(c, KIR_ARG_LENGTH);
-    s.member = t->groups > 1 ? add(c, mul(c, t->group, u32(g, t->width)), t->lane) : t->lane;
+    s.member = t->clusters > 1 ? add(c, mul(c, t->cluster, u32(g, t->width)), t->lane) : t->lane;
     kir_value memory = kir_shared(c->b, teams * t->tile * s.slot);
     kir_value tile = mul(c, t->number, u32(g, t->tile));
     s.beside = ptradd(c, memory, mul(c, add(c, tile, s.member), u32(g, s.slot)));
@@ -122,7 +122,7 @@ static stage stage_of(tly_gpu *g, unsigned teams)
 static void build(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);
+    unsigned teams = (unsigned)(g->plan->workgroup / g->plan->group);
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
     stage s = stage_of(g, teams);

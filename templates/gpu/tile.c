@@ -105,8 +105,8 @@ static void show_numbers(tly_gpu *g, ending *e)
     tly_build *c = &g->c;
     tly_region finite = { 0 };
     carry_results(&finite, e);
-    kir_value numbers = band(c, g->unit > 1 ? e->fits : e->all, tly_gpu_finite(g, e->carry));
-    emit_if(c, &finite, g->unit > 1 ? tly_group_every(g, e->team, numbers) : numbers);
+    kir_value numbers = band(c, g->interleave > 1 ? e->fits : e->all, tly_gpu_finite(g, e->carry));
+    emit_if(c, &finite, g->interleave > 1 ? tly_group_every(g, e->team, numbers) : numbers);
     show_fitting(g, e);
     narrow(g, e, 1);
     emit_else(c, &finite);
@@ -137,7 +137,7 @@ kir_value tly_tile_finish(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
     } else {
         /* Folded extremes give all invocations the same answer. Interleaved scans have one each,
          * but a team takes one branch. */
-        int agreed = tile->folded && g->unit == 1;
+        int agreed = tile->folded && g->interleave == 1;
         e.fits = tly_gpu_fits(g, tile->range, carry);
         e.all = agreed ? e.fits : tly_group_every(g, t, e.fits);
         (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e);
@@ -162,7 +162,7 @@ kir_value tly_tile_pass(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_val
                         tly_tile *tile, kir_value carry)
 {
     tly_tile_scan(g, t, at, count, tile);
-    if (g->unit > 1)
+    if (g->interleave > 1)
         tly_tile_fold(g, t, tile);
     return tly_tile_finish(g, t, at, count, tile, carry);
 }

@@ -410,7 +410,8 @@ static side side_of(const transpose *t, int tensor)
 static int is_contiguous(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
-    return p->form == TLY_ROWS && p->rows.dense && p->rows.length == g->plan->segments;
+    return p->form == TLY_ROWS && p->rows.contiguous &&
+           p->rows.length == g->plan->vectors_per_thread;
 }
 
 static void build(tly_gpu *g, unsigned pass)
@@ -418,7 +419,7 @@ static void build(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     transpose t = { .g = g,
                     .lanes = g->launch->pass[pass].workgroup,
-                    .positions = (unsigned)g->plan->segments,
+                    .positions = (unsigned)g->plan->vectors_per_thread,
                     .slot = tly_gpu_transposed_slot(c->p),
                     .contiguous = is_contiguous(g) };
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
@@ -449,7 +450,7 @@ static void build(tly_gpu *g, unsigned pass)
 
 static unsigned positions_of(const tly_gpu *g)
 {
-    return (unsigned)g->plan->segments;
+    return (unsigned)g->plan->vectors_per_thread;
 }
 
 const tly_gpu_algorithm tly_gpu_transposed_algorithm = {

@@ -142,7 +142,7 @@ static void build_scan(tly_rows *r)
     tly_rows_fill_pad(r);
     r->only_total = totals;
     flow f = { .out = { r->buffer, arg(c, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
-    if (c->p->rows.dense) {
+    if (c->p->rows.contiguous) {
         tly_row first = tly_row_address(c, e.first_row);
         tly_stream_begin(c, &f.out, output_at(c, &first, e.first_position), streams);
     }
@@ -157,12 +157,12 @@ static void build_scan(tly_rows *r)
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
     kir_value from = choose(c, is_first, e.first_position, imm(c, 0));
     kir_value to = choose(c, is_last, e.end_position, r->length);
-    if (!c->p->rows.dense)
+    if (!c->p->rows.contiguous)
         tly_stream_begin(c, &f.out, output_at(c, &a, from), streams);
     f.state = tly_rows_start(r, is_first);
-    kir_value last = c->p->rows.dense ? is_last : i1(c, 1);
+    kir_value last = c->p->rows.contiguous ? is_last : i1(c, 1);
     kir_value behind = 0;
-    if (c->p->rows.dense)
+    if (c->p->rows.contiguous)
         behind = sub(c, mul(c, sub(c, e.end_row, add(c, l.i, k.rows)), r->length),
                      sub(c, r->length, e.end_position));
     scan_row(r, &k, from, to, &f, streams, totals, last, behind);
@@ -219,16 +219,17 @@ static kir_value rows_at_a_time(tly_rows *r)
 
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
-    tly_rows r = {
-        .c = c, .interleave = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk
-    };
+    tly_rows r = { .c = c,
+                   .interleave = c->p->interleave,
+                   .block = c->plan->block_elements,
+                   .chunk = c->plan->chunk };
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
     r.unroll = (unsigned)c->plan->vectors;
     r.step = (int64_t)r.wide * r.unroll;
     r.widest = (int64_t)r.wide * SAFE_UNROLL;
     r.widest = r.step > r.widest ? r.step : r.widest;
-    r.windows = c->plan->scan == TLY_SCAN_WINDOWS && !c->plan->careful;
+    r.windows = c->plan->scan == TLY_SCAN_WINDOWS && !c->plan->safe;
     while (1u << r.doublings < c->lanes)
         r.doublings++;
     r.loads = (unsigned)c->plan->window_loads;
@@ -238,7 +239,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.checks = tly_range_count(c) > 0 && r.interleave < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
     r.checks_total = r.totals && r.interleave == 1;
-    r.fast = r.checks && c->plan->careful == 0;
+    r.fast = r.checks && c->plan->safe == 0;
     r.by_flags = r.fast && r.interleave == 1;
     r.corrects = r.by_flags && tly_checks_products(c) && tly_rows_may_drift(&r);
     r.prescale_steps = r.by_flags && r.windows && tly_checks_products(c) &&
@@ -263,7 +264,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         r.ahead = choose(c, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
     r.group = imm(c, 1);
-    if (c->p->rows.dense)
+    if (c->p->rows.contiguous)
         r.group = rows_at_a_time(&r);
     if (r.prescale_rows)
         tly_rows_begin_prescale_rows(&r);

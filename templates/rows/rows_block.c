@@ -24,7 +24,7 @@ static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value num
 {
     tly_build *c = r->c;
     kir_value first = imm(c, 0), element = k->position;
-    if (c->p->rows.dense) { /* only dense rows are staged several at a time */
+    if (c->p->rows.contiguous) { /* only dense rows are staged several at a time */
         first = mul(c, number, r->length);
         element = add(c, element, first);
     }
@@ -45,7 +45,7 @@ static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value num
 void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (!c->p->rows.dense) {
+    if (!c->p->rows.contiguous) {
         tly_rows_span only = span_of(r, k, 0);
         tly_rows_scan(r, &only, s);
         return;

@@ -80,7 +80,7 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
-    int is_known = c->p->form == TLY_ROWS && c->p->rows.dense && c->p->rows.length > 0;
+    int is_known = c->p->form == TLY_ROWS && c->p->rows.contiguous && c->p->rows.length > 0;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         int64_t bytes = (int64_t)c->p->rows.length * c->p->tensor[t].step * c->bytes[t];
         offsets[t] = mul(
@@ -122,7 +122,7 @@ void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *off
 tly_row tly_row_address(tly_build *c, kir_value row)
 {
     kir_value offsets[TLY_TENSOR_COUNT] = { 0 };
-    if (c->p->form == TLY_ROWS && c->p->rows.dense) {
+    if (c->p->form == TLY_ROWS && c->p->rows.contiguous) {
         one_dim(c, row, offsets);
         return row_at(c, offsets);
     }

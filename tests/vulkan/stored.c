@@ -137,7 +137,7 @@ static void judged(const char *word)
     with(word, PLAN, 0, zeros, sizeof(tly_gpu_plan), "zeros");
     with(word, PLAN, 0, ones, sizeof(tly_gpu_plan), "ones");
     with(word, PLAN_AT(template_id), &huge, 4, "no template");
-    with(word, PLAN_AT(team), &nought, 4, "no team");
+    with(word, PLAN_AT(group), &nought, 4, "no team");
     with(word, PLAN_AT(reserved), &one, 4, "what is reserved");
     cut(word, PLAN, -1, "a byte less");
     with(word, KERNEL, 0, zeros, sizeof(tly_gpu_launch), "zeros");
