@@ -264,7 +264,8 @@ kir_value tly_check_less(tly_build *c, kir_value v);
 /* How far v lies from the lower end of one of `parts` parts of the range of products, which is
  * [2^(-120 / parts), 2^(120 / parts)] (f64: 1000); the largest of that and `seen`, unless 0. */
 kir_value tly_check_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts);
-kir_value tly_check_out_of_range(tly_build *c, kir_value seen, unsigned parts); /* i1s: outside of it */
+/* i1s: outside of it. */
+kir_value tly_check_out_of_range(tly_build *c, kir_value seen, unsigned parts);
 /* i1s, in lanes of v: outside of it, but no zero. */
 kir_value tly_check_outside(tly_build *c, kir_value v, unsigned parts);
 kir_value tly_check_not_zero(tly_build *c, kir_value v);
@@ -279,7 +280,7 @@ kir_value tly_check_not_tiny(tly_build *c, kir_value v); /* i1s: not below all n
 /* 1: the output has less range than the accumulator, be it by rounding alone. */
 int tly_checks_output(const tly_build *c);
 kir_value tly_check_infinite(tly_build *c, kir_value bits); /* i1s: infinite as an output */
-uint32_t tly_check_stored_infinity(const tly_build *c);    /* bits of a narrow infinity */
+uint32_t tly_check_stored_infinity(const tly_build *c);     /* bits of a narrow infinity */
 enum { TLY_CHECK_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */

@@ -206,7 +206,7 @@ kir_value kir_mload(kir_builder *b, kir_type type, kir_value p, int64_t offset, 
 void kir_mstore(kir_builder *b, kir_value p, int64_t offset, kir_value count, kir_value v);
 void kir_prefetch(kir_builder *b, kir_value p, int64_t offset);
 void kir_prefetchw(kir_builder *b, kir_value p,
-               int64_t offset); /* a prefetch of what will be written */
+                   int64_t offset); /* a prefetch of what will be written */
 void kir_fence(kir_builder *b);
 /* What arithmetic met since flags were cleared, of what was computed in between by loops; a lane
  * that overflowed or underflowed (tiny and inexact) is enough. The host's flags stay as they

@@ -54,7 +54,8 @@ static int32_t choose_history(const tly_problem *p, const tly_target *t, const t
 }
 
 /* Lines a step: about as many vectors as the history has, so that few are moved between steps. */
-static int32_t choose_few_columns_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int32_t choose_few_columns_lines(const tly_problem *p, const tly_target *t,
+                                        const tly_plan *plan)
 {
     int32_t line = tly_line_elements(p), vectors = line > plan->lanes ? line / plan->lanes : 1;
     (void)t;
@@ -63,7 +64,8 @@ static int32_t choose_few_columns_lines(const tly_problem *p, const tly_target *
 
 /* 8 KiB of results, which with the input ahead stay in L1. f32 of 300, 129, 749 columns, of a copy:
  * 16 KiB .75, .78, .75; 8 KiB .97, .96, .96; 2 KiB .96, .98, .88 (Zen 4). */
-static int32_t choose_few_columns_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int32_t choose_few_columns_block(const tly_problem *p, const tly_target *t,
+                                        const tly_plan *plan)
 {
     (void)t;
     (void)plan;

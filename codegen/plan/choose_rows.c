@@ -103,7 +103,7 @@ static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, co
 
 /* 128 vectors between re-synchronisations: what is staged stays in L1. Zen 3, f32 row of 64 Mi, of
  * a copy: 64 vectors .85, 128 .92, 256 .89; rows of 128: .70, .77, .58. A multiple of the step
- * and, so that lanes keep their class, of the unit. */
+ * and, so that lanes keep their class, of p->interleave. */
 static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t step = tly_rows_step(p, plan);

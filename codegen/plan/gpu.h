@@ -54,7 +54,7 @@ tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *
 /* Whether the kernel takes its geometry as lanes. */
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
 
-/* Elements of a tile of a template with teams; 0 where a team is too small for its scans. */
+/* Elements of a tile of a template with groups; 0 where a group is too small for its scans. */
 int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* ---- facts that choices and limits share ---- */
@@ -102,7 +102,7 @@ enum { TLY_GPU_STAGED_OPEN = 4 };
 /* Bytes of a staged element in workgroup memory: its state's, then its result's. */
 unsigned tly_gpu_staged_slot(const tly_problem *p);
 
-/* The same of staged rows: tiles, and what teams exchange (codegen/plan/gpu_limits.c). */
+/* The same of staged rows: tiles, and what groups exchange (codegen/plan/gpu_limits.c). */
 int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a

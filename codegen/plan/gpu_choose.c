@@ -202,9 +202,9 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
     }
 }
 
-/* ---- teams ---- */
+/* ---- groups ---- */
 
-/* Rows that are too few to fill the device are cut: teams at work at once, against what keeps it
+/* Rows that are too few to fill the device are cut: groups at work at once, against what keeps it
  * busy. */
 static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t tile,
                             const tly_gpu_plan *plan)
@@ -269,7 +269,7 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
- * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32,
+ * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and groups: lavapipe, f32,
  * rows of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256:
  * 193, 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192:
  * 66, 224. */

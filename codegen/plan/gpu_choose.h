@@ -15,7 +15,7 @@ void tly_gpu_keys(const tly_plan_keys *keys[TLY_GPU_TEMPLATE_COUNT]);
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                     const tly_forced *forced, tly_gpu_plan *plan);
 
-/* Of teams: template, workgroup, team, vector and segments (gpu_choose_tile.c); scan is known. */
+/* Of groups: template, workgroup, group, vector and segments (gpu_choose_tile.c); scan is known. */
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan);
 
@@ -23,9 +23,9 @@ void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_
  * (gpu_choose_transposed.c). */
 int tly_gpu_transposes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
 void tly_gpu_choose_transposed(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                           const tly_forced *forced, tly_gpu_plan *plan);
+                               const tly_forced *forced, tly_gpu_plan *plan);
 
-/* Whether rows go through workgroup memory by elements; team and elements of each
+/* Whether rows go through workgroup memory by elements; group and elements of each
  * (gpu_choose_staged.c). */
 int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                    const tly_forced *forced, const tly_gpu_plan *plan);
@@ -40,7 +40,7 @@ enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
-/* Whether more of its tiles, or of those along lanes, wait at once if they are parked
+/* Whether more of its tiles, or of those along lanes, wait at once if they are spilled
  * (gpu_cost.c). */
 int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_lanes);
 
@@ -64,8 +64,8 @@ tally_status tly_gpu_check_reduction(const tly_problem *p, const tly_geometry *g
                                      const tly_caps *caps, const tly_gpu_plan *plan,
                                      tally_error *error);
 
-/* What both ask (gpu_choose.c): whether and how teams exchange values; a CPU that plays the device;
- * a workgroup as large as wanted, and allowed. */
+/* What both ask (gpu_choose.c): whether and how groups exchange values; a CPU that plays the
+ * device; a workgroup as large as wanted, and allowed. */
 int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps);
 int tly_gpu_is_software(const tly_caps *caps);
 int32_t tly_gpu_segments_of(const tly_gpu_plan *plan,

@@ -33,7 +33,7 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find
- * while they look; ticket and flags; elements that are turned or local results that are parked,
+ * while they look; ticket and flags; elements that are turned or local results that are spilled,
  * which take each other's place. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {

@@ -141,8 +141,8 @@ static void choose_group(const tly_problem *p, const tly_geometry *g, const tly_
  * others worked. */
 enum { PLAYED_STEPS = 256 };
 
-/* Outputs too few to keep the device busy are cut, but not into less than what a team takes in some
- * trips. */
+/* Outputs too few to keep the device busy are cut, but not into less than what a group takes in
+ * some trips. */
 static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                             const tly_gpu_plan *plan, int64_t outputs)
 {

@@ -14,11 +14,11 @@
 enum { SHORT = 32, MOST_TEAM = 256, WORKGROUP = 128 };
 
 /* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8
- * rows. bf16 rows of 33 and 65, by the model, of a copy on an H200: teams of 8 .48, .75, of 4
+ * rows. bf16 rows of 33 and 65, by the model, of a copy on an H200: groups of 8 .48, .75, of 4
  * .79, 1.0. */
 enum { LEAST_TEAM = 4, SHORT_LANE = 17, LINE_TEAM = 8 };
 
-/* Elements an invocation at most, and of accumulators of 8 bytes: what a team costs a row is
+/* Elements an invocation at most, and of accumulators of 8 bytes: what a group costs a row is
  * shared by more of them. bf16 rows of 300, by the same model, part of a copy on an H200: 32
  * invocations of 13 .68, 16 of 21 .96; of 385, 32 of 13 .88, 16 of 25 1.0. */
 enum { MOST = 25, MOST_WIDE = 13 };
@@ -50,7 +50,7 @@ static int is_wide(const tly_problem *p)
     return tly_gpu_bytes_of(p->acc) == 8;
 }
 
-/* Elements an invocation of a team: odd, for the banks of workgroup memory, and of so few
+/* Elements an invocation of a group: odd, for the banks of workgroup memory, and of so few
  * different numbers that packs hold a kernel of each. */
 static int64_t share_of(const tly_problem *p, int64_t length, int32_t team)
 {
@@ -72,7 +72,7 @@ static int32_t team_of(const tly_problem *p, const tly_geometry *g)
     return team;
 }
 
-/* i1: how teams go is up to us. */
+/* i1: how groups go is up to us. */
 static int is_free(const tly_forced *forced)
 {
     static const size_t fields[] = { FIELD(workgroup),          FIELD(group), FIELD(vector),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles that fit their rows: from a row's length to the team that scans it and to the vectors that
+ * Tiles that fit their rows: from a row's length to the group that scans it and to the vectors that
  * an invocation of it takes, so that at least three quarters of the lanes have elements at any
  * length (tests/test_gpu_chosen.c has the table). What the length decides is part of the plan, and
  * so of the order of combination; rows of several tiles mostly share one plan.
@@ -12,10 +12,10 @@
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
 
-/* The least team that limits.c allows; one that goes by lines of 128 bytes. */
+/* The least group that limits.c allows; one that goes by lines of 128 bytes. */
 enum { LEAST_TEAM = 4, LINE_TEAM = 8 };
 
-/* For rows of teams within a subgroup. Where there are no registers for all warps of a
+/* For rows of groups within a subgroup. Where there are no registers for all warps of a
  * workgroup, none of them comes: Hopper by NVK, f32 products, 88 registers, 20 warps, of which
  * 256 invocations leave 16. */
 enum { SHORT_WORKGROUP = 128 };
@@ -75,19 +75,19 @@ static int64_t parts(int64_t x, int64_t size)
     return (x + size - 1) / size;
 }
 
-/* Who may scan a row: a team of `first`, or, doubled, of up to `most`, or, halved, of down to
+/* Who may scan a row: a group of `first`, or, doubled, of up to `most`, or, halved, of down to
  * `least`; each lane with so many segments, or 0: what they need. */
 typedef struct teams {
     int32_t first, most, least, segments;
 } teams;
 
-/* Lanes of a team that have elements of interleaved scans: as many for each. */
+/* Lanes of a group that have elements of interleaved scans: as many for each. */
 static int32_t whole_units(const tly_problem *p, int32_t team)
 {
     return p->interleave > 1 ? team - team % p->interleave : team;
 }
 
-/* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap
+/* i1: three quarters of a group's lanes have work. A segment more than wanted closes the gap
  * above the powers of two. */
 static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t given, int32_t team,
                  tly_gpu_plan *plan)
@@ -103,7 +103,7 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
            4 * vectors >= 3 * places;
 }
 
-/* Short rows by a part of a subgroup with a few segments each: what a team costs a row is shared
+/* Short rows by a part of a subgroup with a few segments each: what a group costs a row is shared
  * by more elements, and registers still leave place for other warps. Hopper by NVK, rows of 128,
  * instructions an element and warps, by 32 and 16 lanes: f32 products 38, 40 and 27, 36, bf16
  * sums by 16 and 8 28, 32 and 21, 32; by the model of tools/isa/rows .87, .65 of a copy on an
@@ -119,7 +119,7 @@ static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_pl
     return 0;
 }
 
-/* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
+/* A subgroup, or else the smallest group of more, or else the largest part of one, that has work
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then
  * it is the largest. Few invocations with several segments each take fewer instructions an
  * element than many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152,
@@ -166,7 +166,7 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
                     segments };
 }
 
-/* Shorter vectors where no team has work enough by the longest. */
+/* Shorter vectors where no group has work enough by the longest. */
 static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                        const tly_forced *forced, tly_gpu_plan *plan)
 {

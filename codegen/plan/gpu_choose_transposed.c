@@ -27,7 +27,7 @@ int64_t tly_gpu_transposed_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 }
 
 /* Where a CPU plays the device neighbours of other lanes cost nothing. Rows of more elements are
- * teams', unless the plain loop's order is asked for. */
+ * groups', unless the plain loop's order is asked for. */
 int tly_gpu_transposes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);

@@ -28,7 +28,7 @@ static const maker makers[] = {
 };
 
 /* Registers of scans (tools/isa/table), the watched and others; of the watched those that are
- * parked have fewer. */
+ * spilled have fewer. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what

@@ -229,7 +229,7 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p)
     return (tly_state_bytes(p) + 15) / 16 * 16;
 }
 
-/* Bytes: slots in two halves, for each invocation or each lane group (gpu/team.c); in chunks the
+/* Bytes: slots in two halves, for each invocation or each cluster (gpu/group.c); in chunks the
  * records of up to 64 (gpu/carries.c), at most a slot and 16 more, or of interleaved scans a slot
  * for each invocation (gpu/carries_apart.c); in look-back local results while a tile waits. */
 static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)

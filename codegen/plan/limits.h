@@ -104,7 +104,7 @@ enum {
     TLY_ROWS_MOST_LOADS = 2,    /* doublings by overlapping loads */
     TLY_ROWS_MOST_SCALARS = 64, /* elements a step of scalars */
     TLY_ROWS_MOST_TOTALS = 7,   /* vectors of totals of interleaved scans */
-    /* Vectors that the chain, and all doublings together, look back on: twice the widest unit in
+    /* Vectors that the chain, and all doublings together, look back on: twice the most scans in
      * the narrowest vectors. */
     TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_INTERLEAVE + 1) / TLY_LEAST_LANES * 2,
 
@@ -146,11 +146,11 @@ enum {
     TLY_GPU_LANES_FOUND = TLY_GPU_LANES_GROUP + TLY_GPU_LANES_WINDOW,
     /* Lanes of a tile: those of one byte begin whole accesses, whatever their length. */
     TLY_GPU_LEAST_TRANSPOSED = 16,
-    TLY_GPU_MOST_CLUSTERS = TLY_GPU_MOST_WORKGROUP / TLY_LEAST_SUBGROUP, /* lane groups */
+    TLY_GPU_MOST_CLUSTERS = TLY_GPU_MOST_WORKGROUP / TLY_LEAST_SUBGROUP, /* clusters */
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 
-/* Of what teams exchange, a value (gpu_limits.c). */
+/* Of what groups exchange, a value (gpu_limits.c). */
 unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
 /* 1: vectors of elements can be loaded in part (limits_reduce.c). */

@@ -35,7 +35,7 @@ typedef enum tly_template {
 typedef enum tly_scan {
     TLY_SCAN_WINDOWS, /* windows that reach across vectors; not of interleaved scans or pairs */
     TLY_SCAN_VECTORS, /* each vector by itself */
-    TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
+    TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, one scan */
 } tly_scan;
 
 /* Every field is an int32_t, so that tables can name, print and override them. A field has one

@@ -19,7 +19,7 @@
 
 enum {
     ROWS_LIMIT = TLY_MEDIUM_ROW + 2,        /* along a scan's axis */
-    LANES_LIMIT = TLY_FEW_COLUMNS_MOST + 2,      /* beside it */
+    LANES_LIMIT = TLY_FEW_COLUMNS_MOST + 2, /* beside it */
     KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1, /* a reduction's lanes */
     STEP_LIMIT = TLY_REDUCED_SHORT_STEP + 1 /* its innermost dim, where that is reduced */
 };

@@ -84,8 +84,8 @@ typedef struct tly_gpu_pass {
 /* How the geometry is given to a kernel. */
 typedef enum tly_gpu_form {
     TLY_GPU_ROWS, /* length: stream elements (axis x unit), lanes 1 */
-    TLY_GPU_LANES /* length: axis, lanes: inner; a TLY_ROWS problem of unit u is turned into
-                      length / u positions of u lanes */
+    TLY_GPU_LANES /* length: axis, lanes: inner; a TLY_ROWS problem of u interleaved scans has
+                     length / u positions of u lanes here */
 } tly_gpu_form;
 
 typedef struct tly_gpu_launch {

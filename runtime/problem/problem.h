@@ -19,9 +19,9 @@
  * strides, and its first element is the last one in memory. */
 typedef enum tly_form {
     /* The axis is the innermost dim of the output. A row is a stream of `length` elements, with
-     * a step in each tensor. If `interleave` is above 1, the stream interleaves so many scans, and
-     * position p continues position p - interleave. Packed lanes, 2 to TLY_MAX_INTERLEAVE of them, become
-     * such a stream. */
+     * a step in each tensor. If `interleave` is above 1, the stream interleaves so many scans,
+     * and position p continues position p - interleave. Packed lanes, 2 to TLY_MAX_INTERLEAVE of
+     * them, become such a stream. */
     TLY_ROWS = 1,
     /* Another dim, the lanes, is the innermost of the output. It has `inner` elements, and the
      * tensors' steps are those along it. Strides along the axis are launch arguments. */
@@ -72,7 +72,7 @@ typedef enum tly_reduced_way {
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
-/* Largest unit: from 16 lanes on, columns fill a vector. */
+/* The most interleaved scans: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_INTERLEAVE 15
 
 /* The facts of a tensor that code depends on. */
@@ -144,7 +144,7 @@ typedef struct tly_tensor_place {
 } tly_tensor_place;
 
 typedef struct tly_geometry {
-    int64_t length;     /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
+    int64_t length;     /* TLY_ROWS: stream elements a row (axis x interleave); else axis size */
     int64_t inner;      /* lanes; 1 for TLY_ROWS */
     int64_t rows;       /* product of the outer sizes; 1 if none */
     int32_t outer_rank; /* 0 to 7 */

@@ -16,9 +16,9 @@
 /* Longer dense rows, up to this many elements, share one kernel for all lengths. */
 #define TLY_MEDIUM_ROW 255
 
-/* Packed columns are a fact up to TLY_FEW_COLUMNS_MOST lanes; where rows are whole lines of output, only
- * below TLY_FEW_COLUMNS_NEAR bytes of accumulators. Up to TLY_FEW_COLUMNS_BYTES the number of lanes is a
- * literal. */
+/* Packed columns are a fact up to TLY_FEW_COLUMNS_MOST lanes; where rows are whole lines of
+ * output, only below TLY_FEW_COLUMNS_NEAR bytes of accumulators. Up to TLY_FEW_COLUMNS_BYTES the
+ * number of lanes is a literal. */
 enum { TLY_FEW_COLUMNS_MOST = 1024, TLY_FEW_COLUMNS_NEAR = 2048, TLY_FEW_COLUMNS_BYTES = 512 };
 
 /* Limits of reductions (specialise.c, canonicalise_reduce.c). */

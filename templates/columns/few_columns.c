@@ -126,7 +126,8 @@ static void push(few_columns *k, kir_value *history, kir_value v)
 /* `columns` if it is a literal, otherwise the least that it can be. */
 static int64_t least_columns(const few_columns *k)
 {
-    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_FEW_COLUMNS_BYTES / k->c->acc_bytes + 1;
+    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count
+                                    : TLY_FEW_COLUMNS_BYTES / k->c->acc_bytes + 1;
 }
 
 /* Stores vectors of results, in the order of positions, from position `i` on. */

@@ -3,7 +3,7 @@
  * The middle pass of rows of one scan that are cut into chunks. The carry before a chunk is the
  * carry before the last one, combined with that one's total, strictly from left to right, so that
  * the bits depend on nothing else. Where a total does not hold after its carry (docs/range.md), the
- * team goes through the chunk, tile by tile. It reads many records at once, as each alone would
+ * group goes through the chunk, tile by tile. It reads many records at once, as each alone would
  * cost the memory's latency.
  */
 #include "gpu.h"
@@ -95,7 +95,7 @@ static kir_value chain(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    tly_gpu_plan alone = *g->plan; /* one team, of whole subgroups */
+    tly_gpu_plan alone = *g->plan; /* one group, of whole subgroups */
     tly_gpu whole = *g;
     alone.group = alone.workgroup = (int32_t)g->launch->pass[pass].workgroup;
     whole.plan = &alone;

@@ -2,7 +2,7 @@
 /*
  * One invocation scans one lane, or several neighbours at once, in serial order. Neighbouring
  * invocations take neighbouring lanes, so that a subgroup's loads lie together. This template also
- * serves all scans that must have serial order, and rows that are too short for a team.
+ * serves all scans that must have serial order, and rows that are too short for a group.
  * Lanes that are too few to fill the device are cut into chunks, in three passes: totals, carries
  * (carries_apart.c), scans.
  */

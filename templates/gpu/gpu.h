@@ -139,7 +139,7 @@ kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
 /* ---- items and addresses (address.c) ---- */
 
-/* What one invocation or team works on. */
+/* What one invocation or group works on. */
 typedef struct tly_gpu_item {
     kir_value index;  /* of (row, lanes) within the dispatch */
     kir_value chunk;  /* 0 where there are no chunks */
@@ -234,19 +234,19 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value wh
 /* Stores the carry if another dispatch follows. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
 
-/* ---- teams: invocations that scan together (team.c) ---- */
+/* ---- groups: invocations that scan together (group.c) ---- */
 
 typedef struct tly_group {
     unsigned width;     /* lanes of a cluster */
-    unsigned used;      /* lanes of it that hold elements: a multiple of the unit */
+    unsigned used;      /* lanes of it that hold elements: a multiple of g->interleave */
     unsigned clusters;  /* of the group */
     unsigned tile;      /* elements a tile */
     kir_value lane;     /* in the cluster */
     kir_value first;    /* the subgroup's lane that is lane 0 */
     kir_value cluster;  /* in the group */
-    kir_value number;   /* of the team in its workgroup */
+    kir_value number;   /* of the group in its workgroup */
     kir_value base;     /* position in the tile of its invocation's first element */
-    kir_value exchange; /* workgroup memory, one slot for each lane or lane group; 0: none */
+    kir_value exchange; /* workgroup memory, one slot for each lane or cluster; 0: none */
     unsigned turn;      /* which of two slots the next exchange takes */
 } tly_group;
 
@@ -254,11 +254,11 @@ tly_group tly_group_make(tly_gpu *g);
 /* Writes a value or a state to workgroup memory, and reads one of the type of `like`. */
 void tly_group_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v);
 kir_value tly_group_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like);
-/* The value of another lane of the lane group. Every lane must call it. */
+/* The value of another lane of the cluster. Every lane must call it. */
 kir_value tly_group_from(tly_gpu *g, tly_group *t, kir_value v, kir_value lane);
-/* i1: the lane is one of the team's first, each of which stores for one interleaved scan. */
+/* i1: the lane is one of the group's first, each of which stores for one interleaved scan. */
 kir_value tly_group_leads(tly_gpu *g, const tly_group *t);
-/* The value that lane 0 of lane group 0 has, for the whole team. */
+/* The value that lane 0 of cluster 0 has, for the whole group. */
 kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v);
 /* Ends a loop's trip, so that the next one may write to all slots that this one has read. */
 void tly_group_rest(tly_gpu *g, tly_group *t);
@@ -266,18 +266,18 @@ void tly_group_rest(tly_gpu *g, tly_group *t);
  * A lane's stays 1 if it is 1 in all lanes that its sum is of, and each partial sum fits
  * (tly_gpu_fits_half). */
 kir_value tly_group_scan_lanes(tly_gpu *g, tly_group *t, kir_value v, kir_value *sound);
-/* Reduces v over the lane group by an operation that is exact in every order. */
+/* Reduces v over the cluster by an operation that is exact in every order. */
 kir_value tly_group_fold_lanes(tly_gpu *g, tly_group *t, kir_op op, kir_value v);
-/* i1: `holds` is true in every lane of the lane group, or of the team. */
+/* i1: `holds` is true in every lane of the cluster, or of the group. */
 kir_value tly_group_all(tly_gpu *g, tly_group *t, kir_value holds);
 kir_value tly_group_every(tly_gpu *g, tly_group *t, kir_value holds);
-/* Teams of several lane groups: the value that lane 0 of this one has. */
+/* Groups of several clusters: the value that lane 0 of this one has. */
 kir_value tly_group_from_group(tly_gpu *g, tly_group *t, kir_value v, kir_value group);
-/* Teams of several lane groups: the values that lane 0 of each has. */
+/* Groups of several clusters: the values that lane 0 of each has. */
 void tly_group_gather(tly_gpu *g, tly_group *t, kir_value v, kir_value *all);
-/* Reduces v over the team's lanes of each scan by an operation that is exact in every order. */
+/* Reduces v over the group's lanes of each scan by an operation that is exact in every order. */
 kir_value tly_group_fold(tly_gpu *g, tly_group *t, kir_op op, kir_value v);
-/* The extremes over the team's lanes of each scan. */
+/* The extremes over the group's lanes of each scan. */
 void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range);
 
 /* The local scan of one tile. An invocation has several segments of `vector` neighbours each. */
@@ -289,7 +289,7 @@ struct tly_tile {
     kir_value total;                            /* of the tile; of several scans, each lane's own */
     kir_value ranges[TLY_GPU_MOST_SEGMENTS][2]; /* extremes of each of this invocation's vectors */
     kir_value range[2];                         /* of these and the total */
-    int folded;                                 /* `range` is that of the whole team */
+    int folded;                                 /* `range` is that of the whole group */
     kir_value summary;                          /* look-back: classes that others combine; else 0 */
     int silent;                                 /* the carry alone is wanted, no results */
     int goes_on;                                /* the excess is wanted, as tiles follow ... */
@@ -306,7 +306,7 @@ struct tly_tile {
 void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
 unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i);
-/* Which of the interleaved scans a lane belongs to: lane mod unit. */
+/* Which of the interleaved scans a lane belongs to: lane mod g->interleave. */
 kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
 tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
@@ -327,7 +327,7 @@ void tly_tile_restore(tly_gpu *g, tly_tile *tile);
 /* One segment: states, or the results of a staged tile. */
 void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
 void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
-/* After the scan: the extremes of this invocation's local results, then those of the team's. */
+/* After the scan: the extremes of this invocation's local results, then those of the group's. */
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_group *t, tly_tile *tile);
 /* Loads, scans, and finds the range. */

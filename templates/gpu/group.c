@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A team is the invocations that scan one tile: a part of a subgroup, or a workgroup of several
+ * A group is the invocations that scan one tile: a part of a subgroup, or a workgroup of several
  * subgroups. The order in which it combines values depends on the plan alone.
  *
- * A lane group is the team's part of one subgroup. Its lanes exchange values by shuffles, or
+ * A cluster is the group's part of one subgroup. Its lanes exchange values by shuffles, or
  * through workgroup memory on devices without them. Lane groups exchange theirs through workgroup
  * memory. Integers may take the device's own scan; that of floats has no fixed order.
  */
@@ -111,7 +111,7 @@ kir_value tly_group_from(tly_gpu *g, tly_group *t, kir_value v, kir_value lane)
     return there;
 }
 
-/* The value of the one lane that speaks (i1), for the whole team. */
+/* The value of the one lane that speaks (i1), for the whole group. */
 static kir_value say(tly_gpu *g, tly_group *t, kir_value v, kir_value speaks)
 {
     tly_build *c = &g->c;
@@ -136,7 +136,7 @@ kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v)
 {
     if (t->clusters == 1)
         return tly_group_from(g, t, v, u32(g, 0));
-    return say(g, t, v, tly_group_leads(g, t)); /* a team of several groups has one scan */
+    return say(g, t, v, tly_group_leads(g, t)); /* a group of several groups has one scan */
 }
 
 kir_value tly_group_from_group(tly_gpu *g, tly_group *t, kir_value v, kir_value group)
@@ -210,8 +210,8 @@ kir_value tly_group_scan_lanes(tly_gpu *g, tly_group *t, kir_value v, kir_value 
     return v;
 }
 
-/* Exchanges the lane groups' totals. Returns the prefix before this group; *total becomes the
- * team's. *excess, that of this group's product, becomes the team's; 0: none. */
+/* Exchanges the clusters' totals. Returns the prefix before this group; *total becomes the
+ * group's. *excess, that of this group's product, becomes the group's; 0: none. */
 static kir_value scan_groups(tly_gpu *g, tly_group *t, kir_value own, kir_value *excess,
                              kir_value *total)
 {
@@ -267,7 +267,7 @@ kir_value tly_group_fold_lanes(tly_gpu *g, tly_group *t, kir_op op, kir_value v)
     return fold_lanes(g, t, (int)op, v);
 }
 
-/* A u32 that is not 0 if `says` holds in some lane of the lane group. */
+/* A u32 that is not 0 if `says` holds in some lane of the cluster. */
 static kir_value some(tly_gpu *g, tly_group *t, kir_value says)
 {
     tly_build *c = &g->c;
@@ -314,7 +314,7 @@ static kir_value fold_scan(tly_gpu *g, tly_group *t, int op, kir_value v)
     return tly_group_from(g, t, v, last_of_scan(g, t));
 }
 
-/* Combines the lane groups' values, exchanged through workgroup memory, in their order. */
+/* Combines the clusters' values, exchanged through workgroup memory, in their order. */
 static void fold_groups(tly_gpu *g, tly_group *t, const kir_op *ops, kir_value *v, unsigned count)
 {
     tly_build *c = &g->c;
@@ -363,7 +363,7 @@ void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range)
 
 /* ---- excesses: docs/range.md, "Many factors next to 1" ---- */
 
-/* The excess of the product of the lane group's elements; 0 where it is not wanted. */
+/* The excess of the product of the cluster's elements; 0 where it is not wanted. */
 static kir_value excess_of(tly_gpu *g, tly_group *t, const tly_tile *tile)
 {
     tly_build *c = &g->c;

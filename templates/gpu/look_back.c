@@ -2,7 +2,7 @@
 /*
  * Scans one row by all workgroups, and reads and writes every element once (decoupled look-back).
  * Workgroups take tiles in order, by ticket, so that a tile waits only for workgroups that have
- * started. A group has as many tiles as a lane group has lanes. Carries go by two levels:
+ * started. A group has as many tiles as a cluster has lanes. Carries go by two levels:
  *
  *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; a tree
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group; from left to right
@@ -103,7 +103,7 @@ static void summarise(tly_look_back *s, tly_tile *tile)
     tile->summary = s->total;
 }
 
-/* By the first lane group. For tests every third tile publishes its total late. */
+/* By the first cluster. For tests every third tile publishes its total late. */
 static kir_value find_carry(tly_look_back *s, kir_value *open)
 {
     tly_gpu *g = s->g;

@@ -51,7 +51,7 @@ static void wait_for_totals(tly_look_back *s)
     s->marks = choose(c, exists, mark, s->mark);
 }
 
-/* A tree of as many steps as the logarithm of a group's tiles, the one by which a team scans. */
+/* A tree of as many steps as the logarithm of a group's tiles, the one by which a group scans. */
 void tly_look_for_totals(tly_look_back *s)
 {
     tly_gpu *g = s->g;

@@ -68,7 +68,7 @@ static void find_first(tly_gpu *g, tly_redo *r)
     r->first = g->interleave > 1 ? choose(c, r->fits, u32(g, r->all), first) : first;
 }
 
-/* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
+/* The prefix before the first turn, from the lane whose turn it is, in its cluster. */
 static kir_value prefix_before(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
@@ -97,7 +97,7 @@ static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
     return prefix;
 }
 
-/* The lane group's turns in one segment. Interleaved scans may begin at different turns. */
+/* The cluster's turns in one segment. Interleaved scans may begin at different turns. */
 static void take_turns(tly_gpu *g, tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;
@@ -135,7 +135,7 @@ static void carry_walk(const tly_gpu *g, tly_region *region, tly_redo *r)
     emit_carry(region, segments_of(g), r->from);
 }
 
-/* One lane group after the other, which get the prefix through workgroup memory. */
+/* One cluster after the other, which get the prefix through workgroup memory. */
 static void take_turns_by_groups(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;

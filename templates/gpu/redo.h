@@ -12,10 +12,10 @@ typedef struct tly_redo {
     kir_value carry;
     kir_value distance;
     kir_value fits, settled; /* i1: the scan's local results fit; its carry is settled */
-    unsigned per, all;       /* turns of a lane group in a segment; of the tile */
-    kir_value begin, own;    /* in the first segment the lane group's first turn, this lane's */
+    unsigned per, all;       /* turns of a cluster in a segment; of the tile */
+    kir_value begin, own;    /* in the first segment the cluster's first turn, this lane's */
     kir_value first;         /* the first turn that does not take the local results */
-    kir_value begun;         /* rereads: the prefix before it, in the lane group that has it */
+    kir_value begun;         /* rereads: the prefix before it, in the cluster that has it */
     /* As far as the walk through turns has come, and at last: */
     kir_value goes_on; /* i1: turns are left, and the prefix is not settled */
     kir_value stop;    /* the first turn that has not been taken; from there on classes decide */

@@ -92,8 +92,8 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
     emit_end(c, &stores);
 }
 
-/* The local results of spilled elements, as the team's scan has made them. Scanned again here, they
- * need no registers until now. */
+/* The local results of spilled elements, as the group's scan has made them. Scanned again here,
+ * they need no registers until now. */
 static void scan_spilled(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     tly_build *c = &g->c;

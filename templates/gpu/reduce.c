@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: outputs side by side, an invocation each, or an output by a team. Outputs that are
+ * Reductions: outputs side by side, an invocation each, or an output by a group. Outputs that are
  * too few to fill the device, and those of more elements than one loop takes, are cut: first every
  * chunk's state, then what the states of an output come to, in a fixed tree.
  */
@@ -119,7 +119,7 @@ static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span
     tly_gpu_reduce_store(r, address(&r->g->c, &at, TLY_OUT), y);
 }
 
-/* All outputs of an item, or their records of a chunk. `team`: NULL for one invocation. */
+/* All outputs of an item, or their records of a chunk. `group`: NULL for one invocation. */
 static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team)
 {
     tly_gpu *g = r->g;

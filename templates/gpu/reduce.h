@@ -74,21 +74,21 @@ typedef struct tly_gpu_rules {
 } tly_gpu_rules;
 
 /* The states of a span, one for each output that an item makes: by one invocation in its order, or
- * by a team, of which each has its own. */
+ * by a group, of which each has its own. */
 void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
                            kir_value *state);
 void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
                            const tly_group *t, kir_value *state);
-/* The team's states as one, in a fixed tree. */
+/* The group's states as one, in a fixed tree. */
 kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_group *t, const tly_gpu_rules *rules,
                               kir_value state);
-/* Invocations of a team, and this one's number among them. */
+/* Invocations of a group, and this one's number among them. */
 unsigned tly_gpu_group_size(const tly_group *t);
 kir_value tly_gpu_group_member(tly_gpu_reduce *r, const tly_group *t);
 
 /* ---- reduce_range.c ---- */
 
-/* A span's states as records have them, of one invocation (t: NULL) or a team. */
+/* A span's states as records have them, of one invocation (t: NULL) or a group. */
 void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t, kir_value *state);
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * States of spans. One invocation takes a span's elements in their order. A team shares them out,
- * neighbours to neighbours, and folds its states by lanes, then by lane groups. The order does not
+ * States of spans. One invocation takes a span's elements in their order. A group shares them out,
+ * neighbours to neighbours, and folds its states by lanes, then by clusters. The order does not
  * depend on addresses: where vectors are not aligned, the same elements are loaded one by one.
  */
 #include "reduce.h"
@@ -242,7 +242,7 @@ static void serial(walk *w, kir_value *state)
     emit_end(c, &l);
 }
 
-/* One of a team, through all steps at once. */
+/* One of a group, through all steps at once. */
 static void shared(walk *w, kir_value *state)
 {
     const tly_gpu_span *s = w->span;

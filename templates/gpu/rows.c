@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A team scans a row, or one chunk of it, tile by tile, with the carry in registers. Long rows that
- * are too few to fill the device are cut into chunks, in three passes: the total of every chunk,
- * the carries before them (carries.c), and the scan of every chunk from its carry.
+ * A group scans a row, or one chunk of it, tile by tile, with the carry in registers. Long rows
+ * that are too few to fill the device are cut into chunks, in three passes: the total of every
+ * chunk, the carries before them (carries.c), and the scan of every chunk from its carry.
  */
 #include "gpu.h"
 
-/* What a team scans: the item's row from its chunk's start on, or all of it without chunks. */
+/* What a group scans: the item's row from its chunk's start on, or all of it without chunks. */
 typedef struct stretch {
     tly_gpu_row row;
     kir_value count;

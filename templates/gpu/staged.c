@@ -10,11 +10,11 @@
 
 typedef struct stage {
     tly_group team;
-    unsigned members, rounds; /* invocations of a team; elements of each */
+    unsigned members, rounds; /* invocations of a group; elements of each */
     unsigned slot;            /* bytes */
-    kir_value member;         /* the invocation in its team */
+    kir_value member;         /* the invocation in its group */
     kir_value beside, own;    /* slots of its element of round 0; of those that it scans */
-    kir_value exists;         /* i1: the team has a row of its own */
+    kir_value exists;         /* i1: the group has a row of its own */
     kir_value count;
     tly_gpu_row row;
 } stage;
@@ -95,7 +95,7 @@ static void put(tly_gpu *g, const stage *s)
     emit_end(c, &exists);
 }
 
-/* All invocations must reach the barriers: a team without a row scans the last one again. */
+/* All invocations must reach the barriers: a group without a row scans the last one again. */
 static stage stage_of(tly_gpu *g, unsigned teams)
 {
     tly_build *c = &g->c;

@@ -136,7 +136,7 @@ kir_value tly_tile_finish(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
         narrow(g, &e, 0);
     } else {
         /* Folded extremes give all invocations the same answer. Interleaved scans have one each,
-         * but a team takes one branch. */
+         * but a group takes one branch. */
         int agreed = tile->folded && g->interleave == 1;
         e.fits = tly_gpu_fits(g, tile->range, carry);
         e.all = agreed ? e.fits : tly_group_every(g, t, e.fits);

@@ -2,8 +2,8 @@
 /*
  * Reductions: from tiles to outputs. A tile is a chunk of one output's elements, or of several
  * outputs side by side. The states of chunks are joined in a fixed order, whichever threads made
- * them, so the bits are those of one thread. A task counts its outputs without divisions, except for
- * its first and last.
+ * them, so the bits are those of one thread. A task counts its outputs without divisions, except
+ * for its first and last.
  */
 #include "reduce.h"
 

@@ -56,8 +56,8 @@ kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int
 
 /* Templates for GPUs use these, too. Integers of the input as accumulators; a bool is 0 or 1. */
 kir_value tly_reduce_integer(tly_build *c, kir_value x);
-/* Results that are not floats of the output as integers of type `to`: integers, indices, or f64 that
- * the integer type holds. */
+/* Results that are not floats of the output as integers of type `to`: integers, indices, or f64
+ * that the integer type holds. */
 kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
 
 /* ---- reduce.c ---- */
@@ -67,8 +67,8 @@ kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step);
 /* All elements of an output. */
 tly_reduce_span tly_reduce_all(tly_build *c, kir_value in);
 
-/* How a template keeps the states of a tile: as values, or, for outputs side by side, as the address
- * of states in memory. Functions may be NULL where the comment says so. */
+/* How a template keeps the states of a tile: as values, or, for outputs side by side, as the
+ * address of states in memory. Functions may be NULL where the comment says so. */
 typedef struct tly_reduce_form {
     kir_value record_bytes; /* i64: bytes of a tile's states */
     /* Addresses of an output, or of the first of several. NULL: tly_row_address. */
@@ -135,7 +135,8 @@ kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s);
 
 /* ---- reduce_group.c ---- */
 
-/* Does one row by itself. `made`, an i1, says whether `state` is its state already; 0: it is not. */
+/* Does one row by itself. `made`, an i1, says whether `state` is its state already; 0: it is
+ * not. */
 typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row, kir_value made, kir_value state);
 /* Does rows [begin, end), several at once. Those in doubt are done once more, by `alone`. */
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone);
@@ -151,9 +152,9 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 
 /* ---- reduce_range.c ---- */
 
-/* The results' states of several rows, a lane each. *bad: i1s, results that may be wrong, or 0: none
- * can be. *made: i1, all states are right, and a result can only be wrong as it is beyond the range;
- * 0: nothing is known. The caller clears the flags before it makes products. */
+/* The results' states of several rows, a lane each. *bad: i1s, results that may be wrong, or 0:
+ * none can be. *made: i1, all states are right, and a result can only be wrong as it is beyond
+ * the range; 0: nothing is known. The caller clears the flags before it makes products. */
 kir_value tly_reduce_check(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
 /* From an output's state as chunks hand it on to the element of the output, which belongs to `at`.
@@ -197,9 +198,9 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
 /* From (the sum of what is not finite, the rest). */
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums);
-/* i1: the sum that was just made is not finite (`lost`), and this thread's flags say that something
- * overflowed. Only a kernel whose sum is lost reads flags. A flag that was set before the call makes
- * it add once more, with the same result. */
+/* i1: the sum that was just made is not finite (`lost`), and this thread's flags say that
+ * something overflowed. Only a kernel whose sum is lost reads flags. A flag that was set before
+ * the call makes it add once more, with the same result. */
 kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 /* i1: one of `flags` (KIR_OVERFLOWED, KIR_UNDERFLOWED) is among those that kir_flags met. */
 kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);
@@ -225,7 +226,7 @@ kir_value tly_reduce_suspects(tly_build *c, kir_value sum);
 /* i1s: sums that must be made once more: small ones, 0 only if something underflowed (i1s), and
  * infinite ones only if something overflowed (i1s). */
 kir_value tly_reduce_wrong_squares(tly_build *c, kir_value sum, kir_value underflowed,
-                            kir_value overflowed);
+                                   kir_value overflowed);
 kir_value tly_reduce_is_plus(tly_build *c, kir_value sum); /* i1s: the sign bit is 0 */
 /* The power of two that elements are multiplied by, and its reciprocal, of which the root of the
  * scaled sum is a multiple. */

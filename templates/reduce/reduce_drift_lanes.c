@@ -2,10 +2,10 @@
 /*
  * Products of outputs side by side with many elements next to 1.
  *
- * Distances are those of reduce_drift.c, but each lane decides for itself, so an output's bits do not
- * depend on its neighbours. A chain is (product, distance), or, if its elements are split, (mantissa,
- * exponent, distance) with the same distance. Closed chains are (mantissa, exponent, distance), too,
- * and stand for that product times 1 + distance.
+ * Distances are those of reduce_drift.c, but each lane decides for itself, so an output's bits do
+ * not depend on its neighbours. A chain is (product, distance), or, if its elements are split,
+ * (mantissa, exponent, distance) with the same distance. Closed chains are (mantissa, exponent,
+ * distance), too, and stand for that product times 1 + distance.
  */
 #include "reduce_float.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows, several at once. reduce_group_rows.c takes elements to states, reduce_group.c folds the
- * states of all rows together, and reduce_group_squares.c finds the sums of squares that must be made
- * once more.
+ * Short rows, several at once. reduce_group_rows.c takes elements to states, reduce_group.c folds
+ * the states of all rows together, and reduce_group_squares.c finds the sums of squares that must
+ * be made once more.
  */
 #ifndef TLY_REDUCE_GROUP_H
 #define TLY_REDUCE_GROUP_H
@@ -30,19 +30,19 @@ typedef struct tly_row_group {
 
 /* Makes the states of the rows, a vector each. */
 void tly_row_group_take(tly_row_group *g, kir_value *state);
-/* The same of rows so short that a vector holds `parts` of them. If `contiguous`, rows are as long as
- * a part and lie one behind the other. */
+/* The same of rows so short that a vector holds `parts` of them. If `contiguous`, rows are as
+ * long as a part and lie one behind the other. */
 void tly_row_group_take_parts(tly_row_group *g, unsigned parts, int contiguous, kir_value *state);
 
 /* ---- reduce_group_squares.c ---- */
 
 /* i1s: some row so far had a tiny sum, a zero, an infinite one. */
 enum { TLY_GROUP_MET = 3 };
-/* The results `y` as they are stored: those of tiny sums as zeros. So exactly the rows that may have
- * to be done once more are 0 or infinite in the output. */
+/* The results `y` as they are stored: those of tiny sums as zeros. So exactly the rows that may
+ * have to be done once more are 0 or infinite in the output. */
 kir_value tly_row_group_notice(tly_row_group *g, kir_value sums, kir_value y, kir_value *met);
 /* Does these rows of [begin, end) once more, if flags say that they are wrong. */
 void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const kir_value *met,
-                    tly_reduce_one_row alone);
+                        tly_reduce_one_row alone);
 
 #endif

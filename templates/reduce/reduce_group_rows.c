@@ -178,7 +178,8 @@ static void go_to_step(tly_row_group *g, kir_value step)
 }
 
 /* Takes all steps of a fold, rows / parts states. */
-static void take_steps(tly_row_group *g, void (*take)(tly_row_group *g, unsigned parts, kir_value *state),
+static void take_steps(tly_row_group *g,
+                       void (*take)(tly_row_group *g, unsigned parts, kir_value *state),
                        unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;

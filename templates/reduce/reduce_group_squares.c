@@ -46,7 +46,7 @@ static kir_value has_strays(tly_build *c, const kir_value *met)
 }
 
 void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const kir_value *met,
-                    tly_reduce_one_row alone)
+                        tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;
     kir_value out = arg(c, KIR_ARG_OUT), one = imm(c, 1);

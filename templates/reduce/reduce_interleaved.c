@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of a few packed outputs side by side, whose steps lie one behind the other; and, step by
- * step, long products of more outputs. Several steps (plan->steps_at_once) make one row of lanes,
- * each with a state in scratch, so vectors are full however few the outputs are. At the end of a
- * chunk the states of an output are joined in a fixed tree, and chunks are joined as those of rows.
+ * Reductions of a few packed outputs side by side, whose steps lie one behind the other; and, step
+ * by step, long products of more outputs. Several steps (plan->steps_at_once) make one row of
+ * lanes, each with a state in scratch, so vectors are full however few the outputs are. At the end
+ * of a chunk the states of an output are joined in a fixed tree, and chunks are joined as those of
+ * rows.
  *
  * A sum that overflowed in a chunk is made once more in multiples of 2^64. Products are short plain
- * chains, joined as mantissas and exponents (reduce_products.c); long ones also have distances from 1
- * (reduce_drift_lanes.c).
+ * chains, joined as mantissas and exponents (reduce_products.c); long ones also have distances from
+ * 1 (reduce_drift_lanes.c).
  */
 #include "reduce_interleaved.h"
 

@@ -33,15 +33,15 @@ kir_value tly_interleaved_load(tly_interleaved *s, const tly_interleaved_states 
 void tly_interleaved_store(tly_interleaved *s, const tly_interleaved_states *to, kir_value lane,
                            kir_value v);
 
-/* Lanes [0, count) by vectors. If `whole`, the last vector may pass the end; otherwise the lanes that
- * fill no vector go one by one. */
+/* Lanes [0, count) by vectors. If `whole`, the last vector may pass the end; otherwise the lanes
+ * that fill no vector go one by one. */
 typedef void (*tly_interleaved_body)(tly_interleaved *s, kir_value lane, unsigned n, void *user);
 void tly_interleaved_each(tly_interleaved *s, kir_value count, int whole, tly_interleaved_body body,
                           void *user);
 
-/* Makes the states of a span whose input begins at `in`. Products go to `closed`, by plain chains or,
- * if `split`, with each element split into mantissa and exponent. Both have the same bits where no
- * chain leaves the range. */
+/* Makes the states of a span whose input begins at `in`. Products go to `closed`, by plain
+ * chains or, if `split`, with each element split into mantissa and exponent. Both have the same
+ * bits where no chain leaves the range. */
 void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, kir_value in, int split);
 void tly_interleaved_number(tly_interleaved *s); /* fills `steps` */
 

@@ -3,9 +3,9 @@
  * Reductions of outputs that lie side by side. The states of a tile's lanes are in scratch. Several
  * rows of input pass at once, so states are loaded and stored once for all of them. Where the order
  * is the plain loop's, each lane takes its elements one after another. Otherwise the rows of a pass
- * are combined in a tree first, and chunks are joined as those of rows: this is faster and, for long
- * sums, more exact. A sum that overflowed is then made once more in multiples of 2^64, and a sum of
- * squares that left the range once more of scaled elements.
+ * are combined in a tree first, and chunks are joined as those of rows: this is faster and, for
+ * long sums, more exact. A sum that overflowed is then made once more in multiples of 2^64, and a
+ * sum of squares that left the range once more of scaled elements.
  */
 #include "reduce_float.h"
 
@@ -106,11 +106,12 @@ typedef struct rows {
 static kir_value scaled(lanes *k, kir_value x, kir_value state)
 {
     tly_build *c = k->r.c;
-    return k->r.checks_squares ? mul(c, x, tly_reduce_square_scale(c, state)) : tly_reduce_scale_down(c, x);
+    return k->r.checks_squares ? mul(c, x, tly_reduce_square_scale(c, state))
+                               : tly_reduce_scale_down(c, x);
 }
 
-/* Takes n lanes, or, if `some` is not 0, the first `some` of a vector. The other lanes are zeros, and
- * their results are never read. */
+/* Takes n lanes, or, if `some` is not 0, the first `some` of a vector. The other lanes are
+ * zeros, and their results are never read. */
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
@@ -224,8 +225,8 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return at;
 }
 
-/* Sums of squares for another thread, which cannot see this thread's flags. If nothing underflowed, a
- * sum of 0 is right, and becomes -0 to say so. -0 changes no sum. */
+/* Sums of squares for another thread, which cannot see this thread's flags. If nothing
+ * underflowed, a sum of 0 is right, and becomes -0 to say so. -0 changes no sum. */
 static void mark_zeros(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;

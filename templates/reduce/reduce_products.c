@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products along rows as (mantissa, exponent), which leave no range (reduce_range.c). Short chains are
- * multiplied plainly. If flags say that a chain left the range, each element is split instead. A
- * product beyond the output's range is the plain loop's, unless bounds show that the loop ends
+ * Products along rows as (mantissa, exponent), which leave no range (reduce_range.c). Short chains
+ * are multiplied plainly. If flags say that a chain left the range, each element is split instead.
+ * A product beyond the output's range is the plain loop's, unless bounds show that the loop ends
  * infinite, too.
  */
 #include "reduce_float.h"
@@ -18,8 +18,8 @@ enum {
     SPARE = 62    /* binary orders that a product may fall by in between */
 };
 
-/* x * 2^exponent as a mantissa in [1, 2) and an exponent. Zeros, infinities and NaNs have no mantissa
- * and stand for themselves. */
+/* x * 2^exponent as a mantissa in [1, 2) and an exponent. Zeros, infinities and NaNs have no
+ * mantissa and stand for themselves. */
 static kir_value split(tly_build *c, kir_value x, kir_value exponent)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -80,8 +80,9 @@ static kir_value multiply(tly_build *c, kir_value x, kir_value y)
     return mul(c, x, y);
 }
 
-/* A mantissa that was split is below 2, so the product of all states of a walk, at most 128, stays in
- * the range of f32. A zero, infinity or NaN stands for itself, whatever its exponent is. */
+/* A mantissa that was split is below 2, so the product of all states of a walk, at most 128,
+ * stays in the range of f32. A zero, infinity or NaN stands for itself, whatever its exponent
+ * is. */
 static kir_value join_split(tly_build *c, kir_value x, kir_value y)
 {
     kir_value m = mul(c, part(c, x, 0), part(c, y, 0));

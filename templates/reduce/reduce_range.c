@@ -11,8 +11,8 @@
  * plain products; if flags say that one of them left the range, each element is split. A product
  * beyond the output's range is the plain loop's own, which may have fallen to zero before.
  *
- * Sums of squares (reduce_squares.c): a sum that is infinite, or so small that squares may have lost
- * digits, is added once more of scaled elements if its root is in range.
+ * Sums of squares (reduce_squares.c): a sum that is infinite, or so small that squares may have
+ * lost digits, is added once more of scaled elements if its root is in range.
  */
 #include "reduce_float.h"
 

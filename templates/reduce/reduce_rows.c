@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a span of a row. Several vectors of states side by side hide the latency of one; then
- * vectors go one by one, and the elements that fill no vector by a mask or as scalars. Vectors and
- * lanes are joined in a fixed tree. Where neighbours along the row are not neighbours in memory, a
- * vector is one element.
+ * The state of a span of a row. Several vectors of states side by side hide the latency of one;
+ * then vectors go one by one, and the elements that fill no vector by a mask or as scalars. Vectors
+ * and lanes are joined in a fixed tree. Where neighbours along the row are not neighbours in
+ * memory, a vector is one element.
  */
 #include "reduce.h"
 
@@ -66,9 +66,9 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
-/* Where to fetch ahead. Behind the end of a step lies the next step, unless an outer dim begins anew;
- * then the fetch is in vain. Behind the last step of an output lies the next output's first, where
- * outputs are packed. */
+/* Where to fetch ahead. Behind the end of a step lies the next step, unless an outer dim begins
+ * anew; then the fetch is in vain. Behind the last step of an output lies the next output's
+ * first, where outputs are packed. */
 static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
@@ -260,7 +260,7 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
     kir_value all = tly_keys_are_deferred(c) ? tly_extreme_of(c, x, vectors).key
-                                     : fold_vectors(c, &values, vectors, x);
+                                             : fold_vectors(c, &values, vectors, x);
     kir_value none = less(c, b->index, imm(c, 0));
     emit_if(c, &beaten, bor(c, none, any(c, wins(c, b->value, all))));
     b->value = kir_splat(c->b, fold_lanes(c, &values, all), w->lanes);

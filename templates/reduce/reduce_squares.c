@@ -41,7 +41,7 @@ static kir_value is_infinite(tly_build *c, kir_value sum)
 }
 
 kir_value tly_reduce_wrong_squares(tly_build *c, kir_value sum, kir_value underflowed,
-                            kir_value overflowed)
+                                   kir_value overflowed)
 {
     kir_value nothing = oeq(c, sum, real(c, lanes_of(c, sum), 0));
     kir_value small = bor(c, tly_not(c, nothing), underflowed);
@@ -123,7 +123,7 @@ kir_value tly_reduce_squares(tly_reduce *r, const tly_reduce_span *s, kir_value 
     kir_value met = kir_flags(c->b);
     emit_if(c, &stray,
             tly_reduce_wrong_squares(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
-                              tly_reduce_raised(c, met, KIR_OVERFLOWED)));
+                                     tly_reduce_raised(c, met, KIR_OVERFLOWED)));
     right = stretched(r, s, sum);
     emit_end(c, &stray);
     emit_end(c, &suspect);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums of integers for a mean, exact whatever their length. A state (tly_whole_of) holds up to 2^32
- * elements. Along rows, spans of so many become sums of 128 bits, which chunks hand on. Outputs side
- * by side that have more elements, 16 GiB of memory each, are added once more, element by element.
+ * elements. Along rows, spans of so many become sums of 128 bits, which chunks hand on. Outputs
+ * side by side that have more elements, 16 GiB of memory each, are added once more, element by
+ * element.
  */
 #include "reduce.h"
 

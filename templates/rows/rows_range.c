@@ -87,7 +87,7 @@ kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
     return choose(c, tly_check_lanes(c, tiny), zero, v);
 }
 
-/* Lanes of a class follow each other by `unit`. */
+/* Lanes of a class follow each other by `interleave`. */
 kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
 {
     unsigned n = r->c->lanes, end = r->unroll * n;

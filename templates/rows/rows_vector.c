@@ -11,7 +11,7 @@ static int is_near(const tly_rows *r)
 
 /* ---- joining ---- */
 
-/* unit >= lanes: the elements one unit before each lane of the next vector. */
+/* interleave >= lanes: the elements so many before each lane of the next vector. */
 static kir_value unit_before(tly_rows *r, const tly_rows_state *s)
 {
     unsigned n = r->c->lanes, k = r->interleave / n, apart = r->interleave % n;

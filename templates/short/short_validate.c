@@ -105,7 +105,7 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
         flags = choose(c, *fell, like(c, flags, 0), flags);
     }
     return tly_checks_products(c) ? products_out_of_range(s, p, flags)
-                                   : met(c, flags, KIR_OVERFLOWED);
+                                  : met(c, flags, KIR_OVERFLOWED);
 }
 
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)

@@ -18,7 +18,8 @@ static const tly_operator_code *code_of(const tly_build *c)
     return tly_operator_code_of(c->p);
 }
 
-/* Whether x is still a float (tly_keys_are_deferred). Templates for GPUs make keys when they load. */
+/* Whether x is still a float (tly_keys_are_deferred). Templates for GPUs make keys when they
+ * load. */
 static int lacks_key(const tly_build *c, kir_value x)
 {
     return row_of(c)->compares && kir_is_float(type_of(c, x));
