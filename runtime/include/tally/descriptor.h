@@ -95,6 +95,12 @@ enum {
     TALLY_ALL_FLAGS = (1u << 7) - 1
 };
 
+/** The most operands that a descriptor can have: a, b, c and d. */
+#define TALLY_MAX_OPERANDS 4
+
+/** Bytes of an expression with its terminating zero. */
+#define TALLY_EXPRESSION_MAX 128
+
 /**
  * A descriptor. Initialise it with TALLY_DESCRIPTOR_INIT, or set `size` to sizeof(tally_descriptor)
  * and all else to zero. Then fill the fields that you need: zero is the default of every field.
