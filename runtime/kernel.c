@@ -10,6 +10,7 @@
 #include "context/thread_cache.h"
 #include "cpu/cpu.h"
 #include "descriptor/descriptor.h"
+#include "descriptor/stages.h"
 #include "host/checked.h"
 #include "host/clock.h"
 #include "host/error.h"
@@ -90,9 +91,19 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
     }
 }
 
-/* A kernel that runs needs every size; `open`: one that is only shown. */
+/* The only place that refuses words with operands, expressions, segments or carry: everything that
+ * makes kernels begins here. */
+static tally_status refuse_stages(const tally_descriptor *full, tally_error *error)
+{
+    const char *field = tly_stages_field(full);
+    return field == NULL ? TALLY_OK
+                         : tly_fail(error, TALLY_UNSUPPORTED, field,
+                                    "no kernels exist for words with %s", field);
+}
+
+/* A kernel that runs needs every size. */
 static tally_status take(const tally_descriptor *descriptor, const tally_kernel_options *options,
-                         int open, tally_kernel_options *known, tly_request *request,
+                         tly_asked asked, tally_kernel_options *known, tly_request *request,
                          tally_error *error)
 {
     if (descriptor == NULL) {
@@ -102,7 +113,10 @@ static tally_status take(const tally_descriptor *descriptor, const tally_kernel_
     if (status == TALLY_OK) {
         status = tly_descriptor_resolve(descriptor, &request->full, error);
     }
-    if (status == TALLY_OK && !open && tly_has_open_size(&request->full)) {
+    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
+        status = refuse_stages(&request->full, error);
+    }
+    if (status == TALLY_OK && asked == TLY_ASKED_RUN && tly_has_open_size(&request->full)) {
         tly_fail(error, TALLY_INVALID, "sizes", "a kernel that runs needs every size; one is open");
         tly_error_hint(error,
                        "put a number for each ?; word, plan and kir can be inspected as it is");
@@ -112,15 +126,15 @@ static tally_status take(const tally_descriptor *descriptor, const tally_kernel_
 }
 
 tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, int open,
+                                 const tally_kernel_options *options, tly_asked asked,
                                  tly_request *request, tally_error *error)
 {
     tally_kernel_options known;
-    tally_status status = take(descriptor, options, open, &known, request, error);
+    tally_status status = take(descriptor, options, asked, &known, request, error);
     if (status == TALLY_OK) {
         status = tly_request_target(context, &known, request, error);
     }
-    if (status == TALLY_OK) {
+    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
         find_problem(&known, request);
     }
     return status;
@@ -131,7 +145,7 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              tally_error *error)
 {
     tally_kernel_options known;
-    tally_status status = take(descriptor, options, 0, &known, request, error);
+    tally_status status = take(descriptor, options, TLY_ASKED_RUN, &known, request, error);
     if (status == TALLY_OK && (known.device != NULL || known.profile != NULL)) {
         status = tly_fail(error, TALLY_INVALID, "usage",
                           "the device is given: options must name none, and no profile");
@@ -222,12 +236,20 @@ static int says_nothing(int32_t rank, const int64_t *strides, int64_t offset)
     return bits == 0;
 }
 
+/* Whether a descriptor of this version, or of the one before, has nothing but what words had before
+ * operands and expressions. All others take the long way. */
+static int is_plain(const tally_descriptor *d)
+{
+    return d->size == offsetof(tally_descriptor, operands) ||
+           (d->size == sizeof *d && !tly_has_stages(d));
+}
+
 static void look_at(const tally_context *context, const tally_descriptor *d,
                     const tally_kernel_options *options, seen *s)
 {
     s->hash = 0;
     s->count = 0;
-    if (d == NULL || d->size != sizeof *d || d->rank < 0 || d->rank > TALLY_MAX_RANK ||
+    if (d == NULL || !is_plain(d) || d->rank < 0 || d->rank > TALLY_MAX_RANK ||
         (!(d->flags & TALLY_IN_STRIDES) && !says_nothing(d->rank, d->in_strides, d->in_offset)) ||
         (!(d->flags & TALLY_OUT_STRIDES) &&
          !says_nothing(d->rank, d->out_strides, d->out_offset))) {
@@ -304,7 +326,8 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &request,
+                                              error);
     if (status != TALLY_OK) {
         return status;
     }

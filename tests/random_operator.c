@@ -53,12 +53,17 @@ static const struct {
                              [TALLY_ARGMIN] = { LIST(ordered), 0, 0 },
                              [TALLY_CUMLOGSUMEXP] = { LIST(floats), 0, 0 } };
 
+int tly_is_drawn(int op)
+{
+    return inputs[op].count > 0;
+}
+
 static int32_t draw_op(tly_random *r, uint32_t draws)
 {
     int32_t ops[TALLY_OP_COUNT];
     int64_t count = 0;
     for (int op = 1; op < TALLY_OP_COUNT; op++)
-        if (draws >> op & 1)
+        if (draws >> op & 1 && tly_is_drawn(op))
             ops[count++] = op;
     return ops[tly_random_below(r, count)];
 }

@@ -387,8 +387,10 @@ Test(descriptor, scans_and_reductions)
         tally_descriptor d = base((tally_op)op);
         const int is_scan = tally_op_is_scan((tally_op)op);
         scans += is_scan;
+        strcpy(d.coef, op == TALLY_LINREC ? "x" : "");
         /* One has an axis, and names begin alike; the other has axes. */
-        cr_expect_eq(strncmp(tally_op_name((tally_op)op), "cum", 3) == 0, is_scan);
+        cr_expect_eq(strncmp(tally_op_name((tally_op)op), "cum", 3) == 0 || op == TALLY_LINREC,
+                     is_scan);
         d.axis = 1;
         cr_expect_eq(tally_descriptor_check(&d, NULL), is_scan ? TALLY_OK : TALLY_INVALID);
         d.axis = 0;

@@ -289,6 +289,7 @@ Test(word, every_op_and_dtype)
         floats.op = op;
         floats.dtype = TALLY_F32;
         floats.rank = floats.sizes[0] = 1;
+        strcpy(floats.coef, op == TALLY_LINREC ? "x" : "");
         cr_assert_eq(tally_descriptor_result(&floats, NULL, NULL, &out, NULL), TALLY_OK);
         const int has_own = out != TALLY_F32; /* whatever the input's is */
         for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++) {
@@ -298,11 +299,13 @@ Test(word, every_op_and_dtype)
             d.rank = 2;
             d.sizes[0] = 3;
             d.sizes[1] = 4;
+            strcpy(d.coef, floats.coef);
             char text[TALLY_WORD_MAX], wanted[64];
-            snprintf(wanted, sizeof wanted, "%s:%s%s%s:3x4%s", tally_op_name((tally_op)op),
+            snprintf(wanted, sizeof wanted, "%s:%s%s%s:3x4%s%s", tally_op_name((tally_op)op),
                      tally_dtype_name((tally_dtype)dtype), has_own ? ">" : "",
                      has_own ? tally_dtype_name(out) : "",
-                     tally_op_is_scan((tally_op)op) ? ":axis=0" : "");
+                     tally_op_is_scan((tally_op)op) ? ":axis=0" : "",
+                     op == TALLY_LINREC ? ",coef=x" : "");
             cr_assert_eq(tally_descriptor_print(&d, text, sizeof text, NULL, NULL), TALLY_OK);
             cr_expect_str_eq(text, wanted);
             tally_descriptor parsed;
@@ -500,7 +503,7 @@ Test(word, hints)
         { "sum:f32:4x6:axes=0,in=1111111111111111111x2222222222222222222@333333333333333333,"
           "keepdims,"
           "out=4444444444444444444@5555555555555555555,ordr=serial",
-          "sum takes axes= keepdims in= out= order= acc=" },
+          "sum takes axes= keepdims in= out= a= map= post= segments= every= order= acc=" },
     };
     static const int64_t sizes[] = { 4, 6 };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -528,7 +531,7 @@ Test(word, hints_name_every_operator)
             }
         }
         snprintf(wanted + length, sizeof wanted - (size_t)length, "%s",
-                 scans ? "" : "; scans begin with cum");
+                 scans ? "" : "; scans begin with cum or lin");
         cr_assert_eq(tally_word_complete(word, "f32", 0, NULL, full, sizeof full, NULL, NULL, &e),
                      TALLY_INVALID);
         cr_expect_str_eq(e.hint, wanted, "%s: %s", word, e.hint);
@@ -620,7 +623,7 @@ Test(word, names_are_guessed)
 
 /* Lines, with blanks between them in place of their ends. */
 typedef struct lines {
-    char text[2048];
+    char text[8192];
     size_t length;
 } lines;
 
@@ -640,25 +643,47 @@ static const struct {
     const char *begun, *next; /* in this order */
 } typed[] = {
     { "cump", "cumprod: " },
+    { "lin", "linrec: " },
     { "argm", "argmax: argmin: " },
     { "cumprod", "cumprod: " },
     { "cumprods", "" },
     { "cumprod:b", "cumprod:bf16: cumprod:bool: " },
-    { "cumprod:e", "cumprod:exclusive " },
+    { "cumprod:e", "cumprod:exclusive cumprod:every= " },
     { "cumprod:f32:3x4:ax", "cumprod:f32:3x4:axis= " },
     { "cumprod:f32:3x4:axis=", "cumprod:f32:3x4:axis=0 cumprod:f32:3x4:axis=1 " },
     { "cumprod:f32:axis=", "" }, /* of how many is not known */
-    { "cumprod:f32:3:axis=0,", "cumprod:f32:3:axis=0,exclusive cumprod:f32:3:axis=0,reverse "
-                               "cumprod:f32:3:axis=0,in= cumprod:f32:3:axis=0,out= "
-                               "cumprod:f32:3:axis=0,order= cumprod:f32:3:axis=0,acc= " },
-    { "cumprod:i32:axis=0,", "cumprod:i32:axis=0,exclusive cumprod:i32:axis=0,reverse "
-                             "cumprod:i32:axis=0,order= " },
+    { "cumprod:f32:3:axis=0,",
+      "cumprod:f32:3:axis=0,exclusive cumprod:f32:3:axis=0,reverse cumprod:f32:3:axis=0,in= "
+      "cumprod:f32:3:axis=0,out= cumprod:f32:3:axis=0,a= cumprod:f32:3:axis=0,map= "
+      "cumprod:f32:3:axis=0,post= cumprod:f32:3:axis=0,reset= cumprod:f32:3:axis=0,segments= "
+      "cumprod:f32:3:axis=0,every= cumprod:f32:3:axis=0,carry= cumprod:f32:3:axis=0,order= "
+      "cumprod:f32:3:axis=0,acc= " },
+    { "cumprod:i32:axis=0,",
+      "cumprod:i32:axis=0,exclusive cumprod:i32:axis=0,reverse cumprod:i32:axis=0,a= "
+      "cumprod:i32:axis=0,map= cumprod:i32:axis=0,post= cumprod:i32:axis=0,reset= "
+      "cumprod:i32:axis=0,segments= cumprod:i32:axis=0,every= cumprod:i32:axis=0,carry= "
+      "cumprod:i32:axis=0,order= " },
+    /* Operands need a use, which may follow; a recurrence needs a factor. */
+    { "cumsum:f32:4:axis=0,a=f32,m", "cumsum:f32:4:axis=0,a=f32,map= " },
+    { "sum:f32:4:a=u", "sum:f32:4:a=u16 sum:f32:4:a=u8 " },
+    { "sum:f32:4:a,b=f32,map=max(a,b),c", "" },
+    { "sum:f32:4:map=max(x,", "" },
+    { "sum:f32:4:map=max(x,1),b", "" },
+    { "max:f32:4x4:axes=0,map=max(x,1),ev", "max:f32:4x4:axes=0,map=max(x,1),every= " },
+    { "linrec:f32:4:ax", "linrec:f32:4:axis= " },
+    { "linrec:f32:4:axis=0,co", "linrec:f32:4:axis=0,coef= " },
+    { "sum:f32:4:co", "" },
+    { "cumsum:f32:4:axis=0,carry=in",
+      "cumsum:f32:4:axis=0,carry=in cumsum:f32:4:axis=0,carry=in+out " },
+    { "cumargmax:f32:4:axis=0,ex", "" },
+
     { "cumprod:f32:3:order=", "cumprod:f32:3:order=exact cumprod:f32:3:order=serial " },
-    { "max:f32:3x4:", "max:f32:3x4:axes= max:f32:3x4:keepdims max:f32:3x4:in= max:f32:3x4:out= "
-                      "max:f32:3x4:order= max:f32:3x4:nan= " },
+    { "max:f32:3x4:",
+      "max:f32:3x4:axes= max:f32:3x4:keepdims max:f32:3x4:in= max:f32:3x4:out= max:f32:3x4:a= "
+      "max:f32:3x4:map= max:f32:3x4:post= max:f32:3x4:order= max:f32:3x4:nan= " },
     { "max:i32:3x4:n", "" },
     { "sum:f32:s", "sum:f32:scalar " },
-    { "cumsum:f32:s", "" },
+    { "cumsum:f32:s", "cumsum:f32:segments= " },
     { "sum:f32:2x3x4:axes=0+", "sum:f32:2x3x4:axes=0+1 sum:f32:2x3x4:axes=0+2 " },
     { "sum:f32:2x3x4:axes=n", "sum:f32:2x3x4:axes=none " },
     { "sum:i8>i", "sum:i8>i64: sum:i8>i32: sum:i8>i16: sum:i8>i8: " },
@@ -698,6 +723,15 @@ static int refuse_all(void *user, const char *text, size_t bytes)
     return 1;
 }
 
+static const struct {
+    const char *name, *value;
+} values[] = {
+    { ":axis=", "0" },       { ":axes=", "0" },      { ":order=", "serial" },   { ":acc=", "f64" },
+    { ":nan=", "ignore" },   { ":a=", "f32,map=a" }, { ":map=", "-x" },         { ":coef=", "-x" },
+    { ":post=", "-y" },      { ":reset=", "x" },     { ":segments=", "i32/1" }, { ":every=", "1" },
+    { ":carry=", "in+out" },
+};
+
 /* Every name that the library has is offered, and what is offered can become a word: with what it
  * lacks put behind it, it is read. */
 Test(word, offers_what_there_is)
@@ -720,17 +754,17 @@ Test(word, offers_what_there_is)
         for (char *word; (word = strtok_r(NULL, " ", &others)) != NULL;) {
             char full[TALLY_WORD_MAX], whole[TALLY_WORD_MAX];
             const char last = word[strlen(word) - 1];
-            const int scan = strncmp(word, "cum", 3) == 0;
+            const int scan = tally_op_is_scan((tally_op)op);
+            const int lacks_coef = op == TALLY_LINREC && !strstr(word, ":coef");
             dtypes += last == ':';
-            snprintf(whole, sizeof whole, "%.*s%s%s", (int)strlen(word) - (last == ':'), word,
-                     last != '='              ? ""
-                     : strstr(word, ":ax")    ? "0"
-                     : strstr(word, "order=") ? "serial"
-                     : strstr(word, "acc=")   ? "f64"
-                                              : "ignore",
-                     !scan || strstr(word, ":axis") ? ""
-                     : last == ':'                  ? ":axis=0"
-                                                    : ",axis=0");
+            const char *value = "";
+            for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+                value = last == '=' && strstr(word, values[i].name) ? values[i].value : value;
+            }
+            snprintf(whole, sizeof whole, "%.*s%s%s%s%s", (int)strlen(word) - (last == ':'), word,
+                     value, last == ':' && scan ? ":axis=0" : "",
+                     last != ':' && scan && !strstr(word, ":axis") ? ",axis=0" : "",
+                     lacks_coef ? ",coef=x" : "");
             cr_expect_eq(
                 tally_word_complete(whole, "f32", 8, sizes, full, sizeof full, NULL, NULL, &e),
                 TALLY_OK, "%s: %s", whole, e.message);

@@ -83,7 +83,7 @@ static tally_descriptor draw_word(void)
     tally_descriptor full;
     for (;;) {
         tally_descriptor d = TALLY_DESCRIPTOR_INIT;
-        d.op = (int32_t)(1 + below(TALLY_OP_COUNT - 1));
+        d.op = (int32_t)(1 + below(TALLY_LINREC - 1));
         d.dtype = dtypes[below(sizeof dtypes / sizeof *dtypes)];
         if (tly_tells_index(d.op)) {
             d.out_dtype = indices[below(sizeof indices / sizeof *indices)];

@@ -30,7 +30,7 @@ static const tly_operator operators[] = {
 const tly_operator *tly_operator_find(int op)
 {
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        if (operators[i].op == op)
+        if (operators[i].op == op && operators[i].dtypes != 0)
             return &operators[i];
     }
     return NULL;

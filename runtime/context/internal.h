@@ -142,7 +142,13 @@ tally_status tly_generator_find(tally_context *context, const tly_generator **ge
                                 tally_error *error);
 
 /* kernel.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
- * exists for. Open sizes are TALLY_INVALID unless `open`. */
+ * exists for. Open sizes are TALLY_INVALID for a kernel that runs. */
+typedef enum tly_asked {
+    TLY_ASKED_RUN,  /* for a kernel that runs */
+    TLY_ASKED_SHOW, /* for one that is shown, or made ahead of time */
+    TLY_ASKED_WORD  /* for the word alone: problem and geometry are not set */
+} tly_asked;
+
 typedef struct tly_request {
     tally_descriptor full;
     tly_problem problem;
@@ -154,7 +160,7 @@ typedef struct tly_request {
     const char *plan;     /* the caller's, or "" */
 } tly_request;
 tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, int open,
+                                 const tally_kernel_options *options, tly_asked asked,
                                  tly_request *request, tally_error *error);
 
 /* kernel.c: the same for a Vulkan device that the options do not name. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../host/error.h"
+#include "stages.h"
 
 static const struct {
     uint32_t flag;
@@ -77,8 +78,8 @@ static tally_status check_arithmetic(tally_descriptor *full, tally_error *error)
     return TALLY_OK;
 }
 
-/* Operator, dtypes and the options that depend on nothing else. */
-static tally_status check_names(tally_descriptor *full, tally_error *error)
+/* Operator and dtypes, by which all tables are read. */
+static tally_status check_kind(const tally_descriptor *full, tally_error *error)
 {
     if (full->op <= 0 || full->op >= TALLY_OP_COUNT) {
         return tly_fail(error, TALLY_INVALID, "op", "%d is no operator", (int)full->op);
@@ -90,6 +91,12 @@ static tally_status check_names(tally_descriptor *full, tally_error *error)
         return tly_fail(error, TALLY_INVALID, "dtype", "%d is no output dtype",
                         (int)full->out_dtype);
     }
+    return TALLY_OK;
+}
+
+/* The options that depend on nothing else. */
+static tally_status check_names(tally_descriptor *full, tally_error *error)
+{
     const tly_op_facts *op = &tly_ops[full->op];
     if (full->out_dtype == 0) {
         full->out_dtype = op->out_dtype != 0 ? op->out_dtype : full->dtype;
@@ -143,6 +150,9 @@ static void open_sizes(tally_descriptor *full, uint32_t open)
             full->sizes[d] = TALLY_OPEN_SIZE;
         }
     }
+    if (open & TLY_OPEN_SEGMENTS) {
+        full->segments = TALLY_OPEN_SIZE;
+    }
 }
 
 static tally_status check_axes(tally_descriptor *full, tally_error *error)
@@ -186,12 +196,14 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
 static int packed_are_known(const tally_descriptor *full, uint32_t open, uint32_t flag)
 {
     const uint32_t reduced = flag == TALLY_OUT_STRIDES ? full->axes : 0;
+    const uint32_t segments = full->segment_dtype != 0 && (open & TLY_OPEN_SEGMENTS) ? reduced : 0;
+    const uint32_t unknown = (open & (full->every != 0 ? ~0u : ~reduced)) | segments;
     int outer = 0;
     for (int32_t d = 0; d < full->rank; d++) {
-        if ((open & ~reduced) >> d & 1 && outer > 0) {
+        if (unknown >> d & 1 && outer > 0) {
             return 0;
         }
-        outer += !(reduced >> d & 1) || (full->flags & TALLY_KEEPDIMS);
+        outer += !(reduced >> d & 1) || (full->flags & TALLY_KEEPDIMS) || tly_is_segmented(full);
     }
     return 1;
 }
@@ -253,12 +265,19 @@ static tally_status check_tensor(tally_descriptor *full, uint32_t open, uint32_t
     return TALLY_OK;
 }
 
-tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *result,
-                                    tally_error *error)
+tally_status tly_descriptor_judge(const tally_descriptor *d, tally_descriptor *result,
+                                  const char **where, tally_error *error)
 {
     tally_descriptor full;
     uint32_t open = 0;
+    *where = NULL;
     tally_status s = copy(d, &full, error);
+    if (s == TALLY_OK) {
+        s = check_kind(&full, error);
+    }
+    if (s == TALLY_OK) {
+        s = tly_stages_begin(&full, where, error);
+    }
     if (s == TALLY_OK) {
         s = check_names(&full, error);
     }
@@ -271,6 +290,9 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     if (s == TALLY_OK) {
         s = check_tensor(&full, open, TALLY_IN_STRIDES, full.rank, full.sizes, full.dtype,
                          full.in_strides, &full.in_offset, error);
+    }
+    if (s == TALLY_OK) {
+        s = tly_stages_check(&full, &open, where, error);
     }
     if (s != TALLY_OK) {
         return s;
@@ -294,6 +316,13 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     open_sizes(&full, open);
     *result = full;
     return TALLY_OK;
+}
+
+tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *result,
+                                    tally_error *error)
+{
+    const char *where;
+    return tly_descriptor_judge(d, result, &where, error);
 }
 
 tally_status tally_descriptor_check(const tally_descriptor *descriptor, tally_error *error)

@@ -55,6 +55,7 @@ typedef struct tly_op_facts {
     uint8_t costly;    /* 1: two states are combined by a function, as of exponentials */
     uint8_t before;    /* TLY_STAGES of each element before it is combined, */
     uint8_t after;     /* and of the result */
+    uint8_t has_coef;  /* 1: a recurrence, whose factor is an expression */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {
@@ -89,6 +90,11 @@ tly_sequence tly_sequence_of(const tally_descriptor *full);
 tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
                                     tally_error *error);
 
+/* The same, and tells the expression that the position of an error counts in: its name goes to
+ * *where, which becomes NULL if the position counts in none. */
+tally_status tly_descriptor_judge(const tally_descriptor *d, tally_descriptor *full,
+                                  const char **where, tally_error *error);
+
 /* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
 tally_dtype tly_accumulator(const tally_descriptor *d);
 
@@ -102,6 +108,20 @@ static inline uint64_t tly_distance(int64_t stride)
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
 }
 
+/* Whether segments cut the axis at indices that are the same for all lanes. */
+static inline int tly_is_segmented(const tally_descriptor *d)
+{
+    return d->segment_dtype != 0 || d->every != 0;
+}
+
+/* How many segments an axis of this size has, of a descriptor that is segmented. TALLY_OPEN_SIZE
+ * if an open size decides it. */
+int64_t tly_segment_count(const tally_descriptor *full, int64_t size);
+
+/* The strides of an operand, whose place was checked, over the dims of the input. 0: it has more
+ * elements than int64 can count. */
+int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *strides);
+
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
 
@@ -113,9 +133,10 @@ int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, 
 /* Rank and sizes of the output of a descriptor whose axes are resolved. */
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
 
-/* argmax, argmin: an index needs an element, and a dtype that holds the last one's. `open` has a
- * bit for each open size, whose place a 1 holds here: what they decide is left to those who close
- * them. */
+/* argmax and its kin: an index needs an element, and a dtype that holds the last one's. `open` has
+ * a bit for each open size, and TLY_OPEN_SEGMENTS; a 1 stands in their places here. What they
+ * decide is left to those who close them. */
+#define TLY_OPEN_SEGMENTS (1u << TALLY_MAX_RANK)
 tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error);
 
 /* The same as a number; *extent is how many elements are told apart. */
@@ -147,5 +168,6 @@ tally_status tly_word_print(const tally_descriptor *full, char *text, size_t cap
 
 /* What is said of an option that is not for the operator: option, operator. */
 #define TLY_NOT_AN_OPTION "%s is not an option of %s"
+#define TLY_NO_COEF "only linrec has one"
 
 #endif

@@ -11,6 +11,7 @@
 #define SCAN (TALLY_EXCLUSIVE | TALLY_REVERSE | STRIDES)
 #define REDUCE (TALLY_KEEPDIMS | STRIDES)
 #define PICK TALLY_NAN_IGNORE
+#define RUNNING_INDEX (TALLY_REVERSE | TALLY_LAST | PICK | STRIDES)
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
 #define FACTS(...) __VA_ARGS__
@@ -53,10 +54,21 @@ int32_t tally_op_is_scan(tally_op op)
     return (unsigned)op < TALLY_OP_COUNT && tly_ops[op].scan;
 }
 
+/* Whether an output with expressions only rounds what is computed in the input's dtype. */
+static int is_narrower(const tally_descriptor *d)
+{
+    const tly_dtype_facts *in = &tly_dtypes[d->dtype], *out = &tly_dtypes[d->out_dtype];
+    if (d->map[0] == 0 && d->post[0] == 0) {
+        return 0;
+    }
+    return in->wide ? d->dtype == TALLY_F64 || !out->wide
+                    : in->largest != 0 && !out->wide && out->bytes <= in->bytes;
+}
+
 /* A wider output's dtype is computed in; indices are told of what is compared in the input's. */
 const tly_dtype_facts *tly_computed(const tally_descriptor *d)
 {
-    const int is_output = d->out_dtype != 0 && tly_ops[d->op].out_dtype == 0;
+    const int is_output = d->out_dtype != 0 && tly_ops[d->op].out_dtype == 0 && !is_narrower(d);
     return &tly_dtypes[is_output ? d->out_dtype : d->dtype];
 }
 

@@ -30,12 +30,41 @@ int tly_has_open_size(const tally_descriptor *full)
     return 0;
 }
 
+int64_t tly_segment_count(const tally_descriptor *full, int64_t size)
+{
+    if (full->every == 0) {
+        return full->segments;
+    }
+    return size == TALLY_OPEN_SIZE ? size : size / full->every + (size % full->every != 0);
+}
+
+int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *strides)
+{
+    const tally_operand *o = &full->operands[operand];
+    int64_t step = 1;
+    for (int32_t d = full->rank - 1; d >= 0; d--) {
+        if (o->place == TALLY_PLACE_STRIDES) {
+            strides[d] = o->strides[d];
+            continue;
+        }
+        const int extends = o->place == TALLY_PLACE_PACKED || (o->axes >> d & 1) != 0;
+        strides[d] = extends ? step : 0;
+        if (extends &&
+            __builtin_mul_overflow(step, full->sizes[d] > 0 ? full->sizes[d] : 1, &step)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK])
 {
     int32_t rank = 0;
     for (int32_t d = 0; d < full->rank; d++) {
         if ((full->axes >> d & 1) == 0) {
             sizes[rank++] = full->sizes[d];
+        } else if (tly_is_segmented(full)) {
+            sizes[rank++] = tly_segment_count(full, full->sizes[d]);
         } else if (full->flags & TALLY_KEEPDIMS) {
             sizes[rank++] = 1;
         }
@@ -112,13 +141,14 @@ tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t 
         return TLY_INDEX_FITS;
     }
     for (int32_t d = 0; d < full->rank; d++) {
-        if (full->axes >> d & 1) {
+        if (tly_ops[full->op].scan ? d == full->axis : (int)(full->axes >> d & 1)) {
             *extent *= (uint64_t)full->sizes[d];
         } else {
             is_empty |= full->sizes[d] == 0;
         }
     }
-    if (*extent == 0 && !is_empty && open == 0) {
+    const int has_nothing = tly_ops[full->op].scan || tly_is_segmented(full);
+    if (*extent == 0 && !is_empty && open == 0 && !has_nothing) {
         return TLY_INDEX_OF_NOTHING;
     }
     const uint64_t largest = tly_dtypes[full->out_dtype].largest;

@@ -63,9 +63,10 @@ static int is_near_option(const char *part, size_t name)
 static int is_options(const char *part)
 {
     /* Their value was forgotten. */
-    static const char *const valued[] = {
-        "axis", "axes", "in", "out", "order", "acc", "nan", NULL
-    };
+    static const char *const valued[] = { "axis",  "axes",  "in",       "out",   "a",
+                                          "b",     "c",     "d",        "map",   "coef",
+                                          "post",  "reset", "segments", "every", "carry",
+                                          "order", "acc",   "nan",      NULL };
     size_t length = part_length(part);
     size_t name = strcspn(part, ":,");
     int found = memchr(part, '=', length) != NULL || length == 0;

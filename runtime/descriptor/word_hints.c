@@ -114,7 +114,7 @@ static void add(line *l, const char *from, size_t bytes)
 /* "why: word", the word in quotes where a shell would read something else. */
 static int give(const tly_reader *r, const char *why, const line *word)
 {
-    const char *quote = strpbrk(word->text, ">?*()[] ;") != NULL ? "'" : "";
+    const char *quote = strpbrk(word->text, "<>?*()[] ;!") != NULL ? "'" : "";
     char hint[2 * sizeof word->text];
     const int length = snprintf(hint, sizeof hint, "%s %s%s%s", why, quote, word->text, quote);
     const int whole = length > 0 && (size_t)length < sizeof word->text - 1;
@@ -231,7 +231,8 @@ void tly_word_hint_ops(const tly_reader *r)
             tly_names_add(names, sizeof names, tally_op_name((tally_op)op));
         }
     }
-    tly_error_hint(r->error, scan ? "scans: %s" : "reductions: %s; scans begin with cum", names);
+    tly_error_hint(r->error, scan ? "scans: %s" : "reductions: %s; scans begin with cum or lin",
+                   names);
 }
 
 void tly_word_hint_parts(const tly_reader *r)

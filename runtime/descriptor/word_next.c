@@ -29,34 +29,64 @@ static int starts(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether the word is right for some file, perhaps with an axis, which scans must have. */
-static int judge(const offers *o, char *word)
+static int is_right(const char *word)
 {
     static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     char full[TALLY_WORD_MAX];
-    if (tly_ops[o->op].scan && strstr(word, "axis=") == NULL) {
-        const size_t length = strlen(word);
-        snprintf(word + length, MOST_LINE - length, "%caxis=0", o->joint);
-    }
     return tally_word_complete(word, "f32", TALLY_MAX_RANK, ones, full, sizeof full, NULL, NULL,
                                NULL) == TALLY_OK;
 }
 
+/* An expression that uses the operands which a word has. */
+static const char *use_of(const char *word)
+{
+    static const char *const uses[] = { "x", "a", "a+b", "a+b+c", "a+b+c+d" };
+    int count = 0;
+    for (const char *at = word; *at != 0; at++) {
+        const int is_operand = (*at == ':' || *at == ',') && at[1] == 'a' + count &&
+                               (at[2] == 0 || strchr("=,", at[2]) != NULL);
+        count += is_operand && count < TALLY_MAX_OPERANDS;
+    }
+    return uses[count];
+}
+
+/* Whether the word is right for some file, perhaps with an axis, which scans must have, with a use
+ * of its operands, and with a factor for linrec. */
+static int judge(const offers *o, char *word)
+{
+    static const char *const stages[] = { "map", "post", "coef", "reset", NULL };
+    if (tly_ops[o->op].scan && strstr(word, "axis=") == NULL) {
+        const size_t length = strlen(word);
+        snprintf(word + length, MOST_LINE - length, "%caxis=0", o->joint);
+    }
+    const size_t length = strlen(word);
+    const char *use = use_of(word);
+    int right = is_right(word);
+    for (int i = 0; !right && stages[i] != NULL; i++) {
+        if (*use == 'a' || tly_ops[o->op].has_coef) {
+            snprintf(word + length, MOST_LINE - length, ",%s=%s", stages[i], use);
+            right = is_right(word);
+        }
+    }
+    return right;
+}
+
 /* Offers NAME, and END behind it, in place of what was begun, if it begins like that; and if the
- * word with `example` behind it is right. */
-static void offer(offers *o, const char *name, const char *end, const char *example)
+ * word with `example` behind it is right. Returns 0 if another example may be. */
+static int offer(offers *o, const char *name, const char *end, const char *example)
 {
     char line[MOST_LINE], word[MOST_LINE];
     if (o->failed || !starts(name, o->begun + o->kept)) {
-        return;
+        return 1;
     }
     snprintf(word, sizeof word, "%.*s%s%s", (int)o->kept, o->begun, name,
              example != NULL ? example : "");
     if (example != NULL && !judge(o, word)) {
-        return;
+        return 0;
     }
     int length = snprintf(line, sizeof line, "%.*s%s%s\n", (int)o->kept, o->begun, name, end);
     o->failed = o->write(o->user, line, (size_t)length) != 0;
+    return 1;
 }
 
 static void offer_ops(offers *o)
@@ -102,12 +132,27 @@ static void offer_values(offers *o, const char *option, const char *value)
         if (name.is_axes) {
             offer_axes(o);
         }
+        for (int dtype = 1; name.is_operand && dtype < TALLY_DTYPE_COUNT; dtype++) {
+            offer(o, tly_dtypes[dtype].name, "", "");
+        }
     }
+}
+
+/* The last comma that stands between two options. */
+static const char *last_comma(const char *part)
+{
+    const char *comma = NULL;
+    int depth = 0;
+    for (const char *at = part; *at != 0; at++) {
+        depth += (*at == '(') - (*at == ')' && depth > 0);
+        comma = *at == ',' && depth == 0 ? at : comma;
+    }
+    return comma;
 }
 
 static void offer_options(offers *o, const char *part)
 {
-    const char *comma = strrchr(part, ',');
+    const char *comma = last_comma(part);
     const char *option = comma != NULL ? comma + 1 : part, *value = strchr(option, '=');
     tly_word_name name;
     if (value != NULL) {
@@ -117,11 +162,15 @@ static void offer_options(offers *o, const char *part)
     o->kept = (size_t)(option - o->begun);
     for (int i = 0; tly_word_option_name(i, o->op, &name); i++) {
         const int strides = name.example == NULL;
+        const char *end = name.takes_value ? "=" : "";
         char example[16];
-        snprintf(example, sizeof example, "%s%s", name.takes_value ? "=" : "",
-                 strides ? "" : name.example);
-        if (!strides || o->rank >= 0) {
-            offer(o, name.name, name.takes_value ? "=" : "", strides ? NULL : example);
+        snprintf(example, sizeof example, "%s%s", name.is_operand ? "" : end,
+                 strides || name.is_operand ? "" : name.example);
+        const int is_offered = (strides && o->rank < 0) ||
+                               offer(o, name.name, end, strides ? NULL : example);
+        if (name.is_expression && !is_offered) {
+            snprintf(example, sizeof example, "=%s", use_of(o->begun));
+            (void)offer(o, name.name, end, example);
         }
     }
 }

@@ -1,151 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the word's options (docs/word.md): one row of a table for each, in any order, none twice,
- * only those of the operator.
+ * The word's options (docs/word.md): one row of a table for each, in any order, none twice, only
+ * those of the operator. word_values.c and word_stages.c read their values.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../host/error.h"
 #include "word_reader.h"
 
-/* After a refusal of what stands between axes. */
-static tally_status refuse_axes(const tly_reader *r, const char *first)
-{
-    if (!tly_word_suggest_joined(r, "axes have + between them:", first, '+')) {
-        tly_error_hint(r->error, "axes have + between them, as in axes=0+1; left out: all of them");
-    }
-    return TALLY_INVALID;
-}
-
-static tally_status read_axis(tly_reader *r, tly_span value, const char *field)
-{
-    int64_t axis;
-    if (tly_word_int(r, value, field, &axis) != TALLY_OK) {
-        tly_error_hint(r->error, "an axis is a number: 0 is the first one, -1 the last");
-        return TALLY_INVALID;
-    }
-    if (axis < -r->d.rank || axis >= r->d.rank) {
-        tly_word_refuse(r, value.at, field, "axis %" PRId64 " is not in [%d, %d]", axis,
-                        -(int)r->d.rank, (int)r->d.rank - 1);
-        tly_word_suggest(r, "the last axis is -1:", value, "-1");
-        return TALLY_INVALID;
-    }
-    r->d.axis = (int32_t)(axis < 0 ? axis + r->d.rank : axis);
-    return TALLY_OK;
-}
-
-static tally_status read_axes(tly_reader *r, tly_span value, const char *field)
-{
-    r->d.axes_given = 1;
-    if (tly_word_equals(value, "none")) {
-        return TALLY_OK;
-    }
-    const char *first = value.at;
-    while (value.at != NULL) {
-        tly_span axis = tly_word_cut(&value, '+');
-        int64_t number;
-        if (r->d.rank == 0) {
-            return tly_word_refuse(r, axis.at, field, "a scalar has no axes");
-        }
-        if (tly_word_int(r, axis, field, &number) != TALLY_OK) {
-            return refuse_axes(r, first);
-        }
-        tally_status s = read_axis(r, axis, field);
-        if (s != TALLY_OK) {
-            return s;
-        }
-        uint32_t bit = 1u << r->d.axis;
-        if (r->d.axes & bit) {
-            return tly_word_refuse(r, axis.at, field, "axis %d is named twice", (int)r->d.axis);
-        }
-        r->d.axes |= bit;
-    }
-    r->d.axis = 0;
-    return TALLY_OK;
-}
-
-static tally_status read_strides(tly_reader *r, tly_span value, const char *field, int64_t *strides,
-                                 int64_t *offset, int32_t *count)
-{
-    tly_span origin = value;
-    tly_span list = tly_word_cut(&origin, '@');
-    tly_span rest = list;
-    /* Rank 0 has no strides: "in=@4". Whether the count fits is known after the last option. */
-    while (rest.at != NULL && !(origin.at != NULL && list.at == list.end)) {
-        tly_span stride = tly_word_cut(&rest, 'x');
-        if (*count == TALLY_MAX_RANK) {
-            return tly_word_refuse(r, stride.at, field, "more than %d strides", TALLY_MAX_RANK);
-        }
-        tally_status s = tly_word_int(r, stride, field, &strides[(*count)++]);
-        if (s != TALLY_OK) {
-            return s;
-        }
-    }
-    return origin.at != NULL ? tly_word_int(r, origin, field, offset) : TALLY_OK;
-}
-
-static tally_status read_in(tly_reader *r, tly_span value, const char *field)
-{
-    return read_strides(r, value, field, r->d.in_strides, &r->d.in_offset, &r->strides[TLY_IN]);
-}
-
-static tally_status read_out(tly_reader *r, tly_span value, const char *field)
-{
-    return read_strides(r, value, field, r->d.out_strides, &r->d.out_offset, &r->strides[TLY_OUT]);
-}
-
-/* The value of an option that has a closed list of them. */
-static tally_status one_of(tly_reader *r, tly_span value, const char *field,
-                           const char *const *names, int32_t *index)
-{
-    for (int32_t i = 0; names[i] != NULL; i++) {
-        if (tly_word_equals(value, names[i])) {
-            *index = i;
-            return TALLY_OK;
-        }
-    }
-    tly_suggestion guess = tly_suggest_begin(value.at, (size_t)(value.end - value.at));
-    char list[64] = "";
-    for (int32_t i = 0; names[i] != NULL; i++) {
-        tly_suggest_try(&guess, names[i]);
-        tly_names_add(list, sizeof list, names[i]);
-    }
-    tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'" TLY_SUGGESTION, field,
-                    TLY_SHOW(value), TLY_SUGGESTED(&guess));
-    if (guess.best == NULL || !tly_word_suggest(r, "type", value, guess.best)) {
-        tly_error_hint(r->error, "%s= takes %s; leave it out for the default", field, list);
-    }
-    return TALLY_INVALID;
-}
-
-static const char *const no_axes[] = { "none", NULL };
-static const char *const orders[] = { "exact", "serial", NULL };
-static const char *const wide[] = { "f64", NULL };
-static const char *const ignored[] = { "ignore", NULL };
-
-static tally_status read_order(tly_reader *r, tly_span value, const char *field)
-{
-    tally_status s = one_of(r, value, field, orders, &r->d.order);
-    r->d.order += s == TALLY_OK ? TALLY_ORDER_EXACT : 0;
-    return s;
-}
-
-static tally_status read_acc(tly_reader *r, tly_span value, const char *field)
-{
-    tally_status s = one_of(r, value, field, wide, &r->d.acc);
-    r->d.acc = TALLY_F64;
-    return s;
-}
-
-static tally_status read_nan(tly_reader *r, tly_span value, const char *field)
-{
-    int32_t only;
-    return one_of(r, value, field, ignored, &only);
-}
-
-enum { SCANS = 1, REDUCTIONS = 2, BOTH = 3, WIDE = 4 };
+enum {
+    SCANS = 1,
+    REDUCTIONS = 2,
+    BOTH = 3,
+    WIDE = 4,
+    RECURRENCES = 8,
+    VALUES = 16, /* results that are no indices */
+    STATES = 32  /* scans of such */
+};
 
 typedef struct option {
     const char *name;
@@ -154,29 +26,51 @@ typedef struct option {
     uint32_t flag; /* set, and asked of the operator */
     int kinds;
     const char *const *values; /* all that it takes; NULL: no such list */
+    const char *example;       /* a value that may be right; NULL: depends on sizes */
+    uint8_t is_operand;        /* 1: needs no value */
 } option;
 
 static const option options[] = {
-    { "axis", read_axis, 0, SCANS, NULL },
-    { "axes", read_axes, 0, REDUCTIONS, no_axes },
-    { "keepdims", NULL, TALLY_KEEPDIMS, BOTH, NULL },
-    { "exclusive", NULL, TALLY_EXCLUSIVE, BOTH, NULL },
-    { "reverse", NULL, TALLY_REVERSE, BOTH, NULL },
-    { "in", read_in, TALLY_IN_STRIDES, BOTH, NULL },
-    { "out", read_out, TALLY_OUT_STRIDES, BOTH, NULL },
-    { "last", NULL, TALLY_LAST, BOTH, NULL },
-    { "order", read_order, 0, BOTH, orders },
-    { "acc", read_acc, 0, WIDE, wide },
-    { "nan", read_nan, TALLY_NAN_IGNORE, BOTH, ignored },
+    { "axis", tly_word_axis, 0, SCANS, NULL, "0", 0 },
+    { "axes", tly_word_axes, 0, REDUCTIONS, tly_no_axes, "0", 0 },
+    { "keepdims", NULL, TALLY_KEEPDIMS, BOTH, NULL, "", 0 },
+    { "exclusive", NULL, TALLY_EXCLUSIVE, BOTH, NULL, "", 0 },
+    { "reverse", NULL, TALLY_REVERSE, BOTH, NULL, "", 0 },
+    { "in", tly_word_in, TALLY_IN_STRIDES, BOTH, NULL, NULL, 0 },
+    { "out", tly_word_out, TALLY_OUT_STRIDES, BOTH, NULL, NULL, 0 },
+    { "a", tly_word_operand, 0, BOTH, NULL, "f32", 1 },
+    { "b", tly_word_operand, 0, BOTH, NULL, "f32", 1 },
+    { "c", tly_word_operand, 0, BOTH, NULL, "f32", 1 },
+    { "d", tly_word_operand, 0, BOTH, NULL, "f32", 1 },
+    { "map", tly_word_expression, 0, BOTH, NULL, "abs(x)", 0 },
+    { "coef", tly_word_expression, 0, RECURRENCES, NULL, "abs(x)", 0 },
+    { "post", tly_word_expression, 0, VALUES, NULL, "abs(y)", 0 },
+    { "reset", tly_word_expression, 0, SCANS, NULL, "x==x", 0 },
+    { "segments", tly_word_segments, 0, BOTH, NULL, "i32/1", 0 },
+    { "every", tly_word_every, 0, BOTH, NULL, "1", 0 },
+    { "carry", tly_word_carry, 0, STATES, tly_carries, "in", 0 },
+    { "last", NULL, TALLY_LAST, BOTH, NULL, "", 0 },
+    { "order", tly_word_order, 0, BOTH, tly_orders, "exact", 0 },
+    { "acc", tly_word_acc, 0, WIDE, tly_wide, "f64", 0 },
+    { "nan", tly_word_nan, TALLY_NAN_IGNORE, BOTH, tly_ignored, "ignore", 0 },
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 _Static_assert(OPTION_COUNT <= TLY_WORD_OPTIONS, "room for every option");
 
-static int is_for(const option *o, const tly_op_facts *op)
+static int is_for(const option *o, int op)
 {
-    const int kinds = (op->scan ? SCANS : REDUCTIONS) | (op->wide ? WIDE : 0);
-    return (o->kinds & kinds) && !(o->flag & ~op->flags);
+    const tly_op_facts *f = &tly_ops[op];
+    const int has_values = !tly_tells_index(op);
+    const int kinds = (f->scan ? SCANS : REDUCTIONS) | (f->wide ? WIDE : 0) |
+                      (f->has_coef ? RECURRENCES : 0) | (has_values ? VALUES : 0) |
+                      (has_values && f->scan ? STATES : 0);
+    return (o->kinds & kinds) && !(o->flag & ~f->flags);
+}
+
+static int is_axes(const option *o)
+{
+    return o->read == tly_word_axis || o->read == tly_word_axes;
 }
 
 static int is_dtype(tly_span name)
@@ -193,18 +87,16 @@ int tly_word_option_name(int index, int op, tly_word_name *name)
 {
     for (int i = 0; i < OPTION_COUNT; i++) {
         const option *o = &options[i];
-        if (!is_for(o, &tly_ops[op]) || index-- > 0) {
+        if (!is_for(o, op) || index-- > 0) {
             continue;
         }
-        const int is_axes = o->read == read_axis || o->read == read_axes;
         *name = (tly_word_name){ .name = o->name,
                                  .values = o->values,
                                  .takes_value = o->read != NULL,
-                                 .is_axes = is_axes,
-                                 .example = o->values != NULL ? o->values[0]
-                                            : is_axes         ? "0"
-                                            : o->read == NULL ? ""
-                                                              : NULL };
+                                 .is_axes = is_axes(o),
+                                 .is_operand = o->is_operand,
+                                 .is_expression = o->read == tly_word_expression,
+                                 .example = o->example };
         return 1;
     }
     return 0;
@@ -213,16 +105,20 @@ int tly_word_option_name(int index, int op, tly_word_name *name)
 /* What is no option of the operator's, or none at all: says what is. */
 static tally_status refuse_name(const tly_reader *r, tly_span name, const option *found)
 {
-    const tly_op_facts *op = &tly_ops[r->d.op];
     tly_suggestion guess = tly_suggest_begin(name.at, (size_t)(name.end - name.at));
     const int valued = *name.end == '=';
     int fits = 0; /* whether the nearest name takes a value as this one has it */
-    char list[90] = "";
+    char list[104] = "";
     for (int i = 0; i < OPTION_COUNT; i++) {
-        if (is_for(&options[i], op)) {
+        /* Of operands the list has the first. A guess takes none: these letters are near to
+         * everything short. */
+        const int is_listed = !options[i].is_operand || options[i].name[0] == 'a';
+        if (is_for(&options[i], r->d.op) && is_listed) {
             char text[16] = "";
             const char *before = guess.best;
-            tly_word_try(&guess, options[i].name);
+            if (!options[i].is_operand) {
+                tly_word_try(&guess, options[i].name);
+            }
             fits = guess.best == before ? fits : (options[i].read != NULL) == valued;
             strncpy(text, options[i].name, sizeof text - 2);
             if (options[i].read != NULL) {
@@ -231,7 +127,9 @@ static tally_status refuse_name(const tly_reader *r, tly_span name, const option
             tly_names_add(list, sizeof list, text);
         }
     }
-    if (found != NULL) {
+    if (found != NULL && found->kinds == RECURRENCES) {
+        tly_word_refuse(r, name.at, found->name, TLY_NO_COEF);
+    } else if (found != NULL) {
         tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_SUGGESTION, found->name,
                         tally_op_name((tally_op)r->d.op), TLY_SUGGESTED(&guess));
     } else {
@@ -256,7 +154,7 @@ static tally_status refuse_axis(const tly_reader *r, tly_span text)
     const char *axes = tly_word_option_place(r, "axes");
     if (axes != NULL) {
         tly_word_refuse(r, text.at - 1, "axes", "',' stands between two axes");
-        return refuse_axes(r, axes);
+        return tly_word_refuse_axes(r, axes);
     }
     tly_word_refuse(r, text.at, "option", "'%.*s' is no option", TLY_SHOW(text));
     tly_error_hint(r->error, tly_ops[r->d.op].scan ? "a scan goes along one axis: axis=0"
@@ -295,8 +193,7 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
         return refuse_name(r, name, NULL);
     }
     const option *o = &options[i];
-    const tly_op_facts *op = &tly_ops[r->d.op];
-    if (!is_for(o, op)) {
+    if (!is_for(o, r->d.op)) {
         return refuse_name(r, name, o);
     }
     if (r->values[i].at != NULL) {
@@ -307,11 +204,11 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
         tly_word_suggest(r, "type", text, o->name);
         return TALLY_INVALID;
     }
-    if (value.at == NULL && o->read != NULL) {
+    if (value.at == NULL && o->read != NULL && !o->is_operand) {
         char example[24];
         tly_word_refuse(r, name.end, o->name, "%s needs a value", o->name);
         snprintf(example, sizeof example, "%s=0", o->name);
-        if (o->read == read_axis || o->read == read_axes) {
+        if (is_axes(o)) {
             tly_word_suggest(r, "along the first axis it is", text, example);
         }
         return TALLY_INVALID;

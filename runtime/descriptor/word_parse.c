@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../host/error.h"
+#include "expression.h"
 #include "word_reader.h"
 
 static tally_status at(const tly_reader *r, const char *where, tally_status status)
@@ -37,9 +38,27 @@ int tly_word_equals(tly_span part, const char *name)
     return strlen(name) == length && memcmp(part.at, name, length) == 0;
 }
 
+/* The first separator outside of parentheses; NULL: there is none. *depth: how many parentheses are
+ * not closed. */
+static const char *find_outside(tly_span rest, char separator, int *depth)
+{
+    *depth = 0;
+    for (const char *at = rest.at; at < rest.end; at++) {
+        *depth += (*at == '(') - (*at == ')' && *depth > 0);
+        if (*at == separator && *depth == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
 tly_span tly_word_cut(tly_span *rest, char separator)
 {
-    const char *found = memchr(rest->at, separator, (size_t)(rest->end - rest->at));
+    int depth;
+    const char *found = find_outside(*rest, separator, &depth);
+    if (depth > 0) {
+        found = memchr(rest->at, separator, (size_t)(rest->end - rest->at));
+    }
     tly_span part = { rest->at, found != NULL ? found : rest->end };
     rest->at = found != NULL ? found + 1 : NULL;
     return part;
@@ -108,7 +127,7 @@ static tally_status read_op(tly_reader *r)
     return TALLY_INVALID;
 }
 
-static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
+tally_status tly_word_dtype(tly_reader *r, tly_span name, const char *field, int32_t *dtype)
 {
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
         if (tly_word_equals(name, tly_dtypes[i].name)) {
@@ -122,7 +141,7 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
         tly_word_try(&guess, tly_dtypes[i].name);
         tly_names_add(names, sizeof names, tly_dtypes[i].name);
     }
-    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_SUGGESTION, TLY_SHOW(name),
+    tly_word_refuse(r, name.at, field, "'%.*s' is no dtype" TLY_SUGGESTION, TLY_SHOW(name),
                     TLY_SUGGESTED(&guess));
     const int joined = memchr(name.at, ',', (size_t)(name.end - name.at)) != NULL &&
                        tly_word_suggest_colon(r, "parts have ':' between them:", name.at);
@@ -140,8 +159,8 @@ static tally_status read_dtypes(tly_reader *r)
         tly_error_hint(r->error, "a file says it; without one it is as in 'sum:i8>i64:1024'");
         return TALLY_INVALID;
     }
-    tally_status s = read_dtype(r, tly_word_cut(&rest, '>'), &r->d.dtype);
-    return s == TALLY_OK && rest.at != NULL ? read_dtype(r, rest, &r->d.out_dtype) : s;
+    tally_status s = tly_word_dtype(r, tly_word_cut(&rest, '>'), "dtype", &r->d.dtype);
+    return s == TALLY_OK && rest.at != NULL ? tly_word_dtype(r, rest, "dtype", &r->d.out_dtype) : s;
 }
 
 static tally_status read_sizes(tly_reader *r)
@@ -216,18 +235,30 @@ static tally_status check_counts(tly_reader *r)
                                    tensors[t].tensor, (int)tensors[t].rank);
         }
     }
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        const char *field = tly_operand_name(i);
+        if (d.operands[i].place == TALLY_PLACE_STRIDES && r->operand_strides[i] != d.rank) {
+            return tly_word_refuse(r, place(r, field), field, "%d strides for the input's rank %d",
+                                   (int)r->operand_strides[i], (int)d.rank);
+        }
+    }
     return TALLY_OK;
+}
+
+tally_status tly_word_pass(const tly_reader *r, const char *from, const tally_error *why)
+{
+    const int32_t behind = why->position > 0 ? why->position - 1 : 0;
+    tly_word_refuse(r, from + behind, why->field, "%s", why->message);
+    tly_error_hint(r->error, "%s", why->hint);
+    return TALLY_INVALID;
 }
 
 static tally_status resolve(tly_reader *r, tally_descriptor *full)
 {
     tally_error why = TALLY_ERROR_INIT;
-    tally_status s = tly_descriptor_resolve(&r->d, full, &why);
-    if (s != TALLY_OK) {
-        at(r, place(r, why.field), tly_fail(r->error, s, why.field, "%s", why.message));
-        tly_error_hint(r->error, "%s", why.hint);
-    }
-    return s;
+    const char *where;
+    tally_status s = tly_descriptor_judge(&r->d, full, &where, &why);
+    return s == TALLY_OK ? s : tly_word_pass(r, place(r, where != NULL ? where : why.field), &why);
 }
 
 static tally_status read_word(tly_reader *r, tally_descriptor *full)

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "descriptor.h"
+#include "expression.h"
+#include "word_reader.h"
 
 typedef struct writer {
     char text[TALLY_WORD_MAX];
@@ -23,7 +24,8 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *for
     va_start(args, format);
     int written = vsnprintf(w->text + w->length, sizeof w->text - w->length, format, args);
     va_end(args);
-    /* The longest word has 24 integers of 20 characters and 200 of names: it always fits. */
+    /* The longest word has 62 integers of 20 characters, 4 expressions of 127 and 300 of names: it
+     * always fits. */
     w->length += written > 0 ? (size_t)written : 0;
 }
 
@@ -62,22 +64,73 @@ static void put_strides(writer *w, const char *name, int32_t rank, const int64_t
     }
 }
 
-static void put_axes(writer *w, const tally_descriptor *d)
+static void put_axis_list(writer *w, const tally_descriptor *d, uint32_t axes)
 {
-    put_option(w, d->axes != 0 ? "axes=" : "axes=none");
     const char *plus = "";
     for (int32_t axis = 0; axis < d->rank; axis++) {
-        if (d->axes >> axis & 1) {
+        if (axes >> axis & 1) {
             put(w, "%s%d", plus, (int)axis);
             plus = "+";
         }
     }
 }
 
+static void put_axes(writer *w, const tally_descriptor *d)
+{
+    put_option(w, d->axes != 0 ? "axes=" : "axes=none");
+    put_axis_list(w, d, d->axes);
+}
+
 static void put_flag(writer *w, const tally_descriptor *d, uint32_t flag, const char *text)
 {
     if (d->flags & flag) {
         put_option(w, text);
+    }
+}
+
+static void put_operand(writer *w, const tally_descriptor *d, int operand)
+{
+    const tally_operand *o = &d->operands[operand];
+    if (o->dtype == 0) {
+        return;
+    }
+    put_option(w, tly_operand_name(operand));
+    put(w, "=%s", tly_dtypes[o->dtype].name);
+    if (o->place == TALLY_PLACE_AXES) {
+        put(w, o->axes != 0 ? "/" : "/none");
+        put_axis_list(w, d, o->axes);
+    } else if (o->place == TALLY_PLACE_STRIDES) {
+        put(w, "/");
+        put_list(w, d->rank, o->strides);
+        put(w, "@%" PRId64, o->offset);
+    }
+}
+
+/* Options that fuse stages. */
+static void put_stages(writer *w, const tally_descriptor *d)
+{
+    const char *const texts[] = { d->map, d->coef, d->post, d->reset };
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        put_operand(w, d, i);
+    }
+    for (int id = 0; id < TLY_EXPRESSIONS; id++) {
+        if (texts[id][0] != 0) {
+            put_option(w, tly_expression_name(id));
+            put(w, "=%s", texts[id]);
+        }
+    }
+    if (d->segment_dtype != 0) {
+        put_option(w, "segments=");
+        put(w, "%s/", tly_dtypes[d->segment_dtype].name);
+        put_sizes(w, 1, &d->segments);
+    }
+    if (d->every != 0) {
+        put_option(w, "every=");
+        put(w, "%" PRId64, d->every);
+    }
+    if (d->carry != 0) {
+        put_option(w, "carry=");
+        put(w, "%s", tly_carries[d->carry - 1]);
     }
 }
 
@@ -110,6 +163,7 @@ static void put_word(writer *w, const tally_descriptor *full)
     if (d.flags & TALLY_OUT_STRIDES) {
         put_strides(w, "out=", result_rank, d.out_strides, d.out_offset);
     }
+    put_stages(w, &d);
     put_flag(w, &d, TALLY_LAST, "last");
     if (d.order != TALLY_ORDER_RUN) {
         put_option(w, d.order == TALLY_ORDER_EXACT ? "order=exact" : "order=serial");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the word: what the files share that read its parts (word_parse.c) and its options
- * (word_options.c), complete it (word_complete.c, word_next.c) and suggest what it should be
- * (word_hints.c). Internal to these.
+ * (word_options.c, word_values.c, word_stages.c), complete it (word_complete.c, word_next.c) and
+ * suggest what it should be (word_hints.c). Internal to these.
  */
 #ifndef TLY_WORD_READER_H
 #define TLY_WORD_READER_H
@@ -16,7 +16,7 @@ typedef struct tly_span {
     const char *at, *end;
 } tly_span;
 
-#define TLY_WORD_OPTIONS 16 /* room for the grammar's options */
+#define TLY_WORD_OPTIONS 32 /* room for the grammar's options */
 
 typedef struct tly_reader {
     const char *word;
@@ -25,6 +25,7 @@ typedef struct tly_reader {
     tally_descriptor d;
     tly_span op, dtype, sizes;
     int32_t strides[TLY_TENSOR_COUNT]; /* how many were given, of each tensor */
+    int32_t operand_strides[TALLY_MAX_OPERANDS];
     tly_span values[TLY_WORD_OPTIONS]; /* where each option's value stands; at == NULL: not read */
 } tly_reader;
 
@@ -39,7 +40,8 @@ tally_status tly_word_refuse(const tly_reader *r, const char *where, const char 
 
 int tly_word_equals(tly_span part, const char *name);
 
-/* The part up to `separator` or the end; `rest` is moved behind it, or to NULL at the end. */
+/* The part up to `separator` or the end; `rest` is moved behind it, or to NULL at the end. A
+ * separator in parentheses belongs to the part, unless a parenthesis is not closed. */
 tly_span tly_word_cut(tly_span *rest, char separator);
 
 /* INT of the grammar, the whole part. */
@@ -74,6 +76,39 @@ void tly_word_hint_parts(const tly_reader *r);
 
 enum { TLY_MOST_NAMES = sizeof(((tally_error *)NULL)->hint) - 40 }; /* of a list in a hint */
 
+/* The values of options: each sets its part of the descriptor. */
+tally_status tly_word_axis(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_axes(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_in(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_out(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_order(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_acc(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_nan(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_operand(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_expression(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_segments(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_every(tly_reader *r, tly_span value, const char *field);
+tally_status tly_word_carry(tly_reader *r, tly_span value, const char *field);
+
+/* Closed lists of values. */
+extern const char *const tly_no_axes[],
+    *const tly_orders[], *const tly_wide[], *const tly_ignored[], *const tly_carries[];
+
+/* Parts of values: axes as bits, which are added to *axes; strides with an offset; a name of a
+ * closed list, as its index; a dtype. */
+tally_status tly_word_axis_list(tly_reader *r, tly_span value, const char *field, uint32_t *axes);
+tally_status tly_word_strides(tly_reader *r, tly_span value, const char *field, int64_t *strides,
+                              int64_t *offset, int32_t *count);
+tally_status tly_word_one_of(tly_reader *r, tly_span value, const char *field,
+                             const char *const *names, int32_t *index);
+tally_status tly_word_dtype(tly_reader *r, tly_span name, const char *field, int32_t *dtype);
+
+/* After a refusal of what stands between axes, the first of which is at `first`. */
+tally_status tly_word_refuse_axes(const tly_reader *r, const char *first);
+
+/* Hands on an error about an expression whose first character is at `from`. */
+tally_status tly_word_pass(const tly_reader *r, const char *from, const tally_error *why);
+
 /* One option; operator and rank are known. */
 tally_status tly_word_option(tly_reader *r, tly_span text);
 
@@ -81,8 +116,8 @@ tally_status tly_word_option(tly_reader *r, tly_span text);
 typedef struct tly_word_name {
     const char *name;
     const char *const *values; /* the closed list that its value is from; NULL: there is none */
-    int takes_value, is_axes;
-    const char *example; /* a value that is right for any tensor; NULL: there is none */
+    int takes_value, is_axes, is_operand, is_expression;
+    const char *example; /* a value that may be right for any tensor; NULL: there is none */
 } tly_word_name;
 
 /* The operator's option number `index`, in the order of the grammar; 0: there are fewer. */

@@ -79,8 +79,8 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
     const tally_kernel_options options = { .size = sizeof options,
                                            .device = device,
                                            .plan = function->plan };
-    tally_status status = tly_request_resolve(context, function->descriptor, &options, 1, request,
-                                              error);
+    tally_status status = tly_request_resolve(context, function->descriptor, &options,
+                                              TLY_ASKED_SHOW, request, error);
     if (status != TALLY_OK) {
         return status;
     }

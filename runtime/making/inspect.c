@@ -125,7 +125,8 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
         return tly_busy(error);
     }
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, 1, &request, error);
+    const tly_asked asked = stage == TALLY_STAGE_WORD ? TLY_ASKED_WORD : TLY_ASKED_SHOW;
+    tally_status status = tly_request_resolve(context, descriptor, options, asked, &request, error);
     if (status == TALLY_OK) {
         status = tly_stage_check(&request, stage, error);
     }

@@ -46,7 +46,8 @@ static tally_status keep(tally_context *context, const tally_descriptor *descrip
                          const tally_kernel_options *options, tally_error *error)
 {
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &request,
+                                              error);
     if (status != TALLY_OK) {
         return status;
     }

@@ -350,7 +350,7 @@ tally_status tally_kir_run(tally_context *context, const char *text, size_t byte
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
-    status = tly_request_resolve(context, descriptor, options, 0, &r.request, error);
+    status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &r.request, error);
     if (status == TALLY_OK) {
         status = read_text(context, text, bytes, &r.generator, &r.kir, error);
     }

@@ -263,7 +263,8 @@ tally_status tally_manifest_create(tally_context *context, const tally_descripto
         return tly_busy(error);
     }
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &request,
+                                              error);
     if (status == TALLY_OK) {
         status = create(context, &request, manifest, error);
     }

@@ -31,7 +31,8 @@ static tally_status supports(tally_context *context, const tally_descriptor *des
 {
     tly_request request;
     asking a = { context, &request };
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &request,
+                                              error);
     if (status != TALLY_OK || request.geometry.empty) {
         return status;
     }

@@ -53,7 +53,8 @@ static tally_status store(tally_context *context, const tally_descriptor *descri
 {
     tly_request request;
     storing s = { context, &request };
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, TLY_ASKED_RUN, &request,
+                                              error);
     return status == TALLY_OK && !request.geometry.empty ? tly_stack_call(store_one, &s, error)
                                                          : status;
 }

@@ -21,6 +21,14 @@ static const struct {
     { "reverse", "reverse", "from the axis' end to its start" },
     { "in=INTxINT@INT", "in=4x1", "strides of the input in elements, and the offset of its first" },
     { "out=INTxINT@INT", NULL, "the same for the output" },
+    { "a=DTYPE/AXES", "a,map=a", "a further tensor, as b=, c= and d=; AXES: INT+INT or none" },
+    { "map=EXPR", "map=x", "what is combined, as map=(x-a)*b; docs/word.md has the grammar" },
+    { "coef=EXPR", "coef=x", "the factor of a recurrence" },
+    { "post=EXPR", "post=y", "what is stored, as post=y/2" },
+    { "reset=EXPR", "reset=x", "the scan begins anew where this is not 0" },
+    { "segments=i32/INT", NULL, "so many segments of the axis, by a tensor of offsets" },
+    { "every=INT", NULL, "segments of so many elements" },
+    { "carry=in+out", "carry=in", "the scan goes on from a state (in) and stores its own (out)" },
     { "last", "last", "the index of the last of equal elements, not of the first" },
     { "order=serial", "order=serial", "combine in the order of a plain loop, with its bits" },
     { "acc=f64", "acc=f64", "accumulate in f64" },
@@ -37,12 +45,19 @@ static int is_read(const char *op, const char *rest)
     return tally_descriptor_parse(word, &d, NULL) == TALLY_OK;
 }
 
+/* A recurrence must have a factor. */
 static int takes(int op, const char *tried)
 {
+    const char *name = tally_op_name((tally_op)op);
     char rest[64];
     const int axis = tally_op_is_scan((tally_op)op) && strncmp(tried, "axis=", 5) != 0;
     snprintf(rest, sizeof rest, "%s%s", axis ? "axis=0," : "", tried);
-    return is_read(tally_op_name((tally_op)op), rest);
+    if (is_read(name, rest)) {
+        return 1;
+    }
+    const size_t length = strlen(rest);
+    snprintf(rest + length, sizeof rest - length, ",coef=x");
+    return is_read(name, rest);
 }
 
 /* Prints a word, on a line of its own where it does not fit behind what is there. */
@@ -139,5 +154,7 @@ void tly_words_print(void)
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts("\ndocs/word.md describes the word and the command.");
+    puts("\nThis version makes no kernels of linrec, cumargmax and cumargmin, and none with the "
+         "options\n"
+         "from a to carry. docs/word.md describes the word and the command.");
 }

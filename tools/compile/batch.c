@@ -9,7 +9,7 @@
 
 /* Files that include the next one twice are read 2, 4, 8, ... times: so their number is bounded,
  * too. */
-enum { MOST_WORD = 1024, MOST_NESTED = 16, MOST_FILES = 1000 };
+enum { MOST_WORD = TALLY_WORD_MAX, MOST_NESTED = 16, MOST_FILES = 1000 };
 
 static int no_memory(tly_report *report)
 {

@@ -40,7 +40,10 @@ extern "C" {
     XX(TALLY_MAX, max) \
     XX(TALLY_MIN, min) \
     XX(TALLY_ARGMAX, argmax) \
-    XX(TALLY_ARGMIN, argmin)
+    XX(TALLY_ARGMIN, argmin) \
+    XX(TALLY_LINREC, linrec) \
+    XX(TALLY_CUMARGMAX, cumargmax) \
+    XX(TALLY_CUMARGMIN, cumargmin)
 
 /** An operator. Zero means that there is none, so that a descriptor that was not filled is
  *  refused. */
@@ -101,6 +104,32 @@ enum {
 /** Bytes of an expression with its terminating zero. */
 #define TALLY_EXPRESSION_MAX 128
 
+/** How an operand lies in memory. */
+typedef enum tally_place {
+    TALLY_PLACE_PACKED = 0, /**< row-major over all dims of the input */
+    TALLY_PLACE_AXES = 1,   /**< row-major over the dims in `axes`, and the same along all others.
+                                 Without a bit in `axes` it is one element */
+    TALLY_PLACE_STRIDES = 2 /**< by `strides` and `offset`; no size may be open */
+} tally_place;
+
+/** A further tensor, which expressions read. All zero: there is no such operand. */
+typedef struct tally_operand {
+    int32_t dtype;     /**< a tally_dtype; 0: there is no such operand */
+    int32_t place;     /**< a tally_place */
+    uint32_t axes;     /**< TALLY_PLACE_AXES: bit d is set if the operand extends along dim d */
+    uint32_t reserved; /**< must be 0 */
+    int64_t strides[TALLY_MAX_RANK]; /**< TALLY_PLACE_STRIDES: in elements, one for each dim of the
+                                          input; may be 0 or negative */
+    int64_t offset;                  /**< TALLY_PLACE_STRIDES: elements from the operand's pointer
+                                          to element (0, ..., 0) */
+} tally_operand;
+
+/** Bits of tally_descriptor.carry. */
+enum {
+    TALLY_CARRY_IN = 1u << 0, /**< the scan begins with a state that a tensor holds */
+    TALLY_CARRY_OUT = 1u << 1 /**< the state after the last element is stored */
+};
+
 /**
  * A descriptor. Initialise it with TALLY_DESCRIPTOR_INIT, or set `size` to sizeof(tally_descriptor)
  * and all else to zero. Then fill the fields that you need: zero is the default of every field.
@@ -108,6 +137,9 @@ enum {
  * A field that has no effect must be zero, otherwise the descriptor is refused. These are strides
  * and an offset without their flag, `axes` without `axes_given`, `axis` for a reduction, and `axes`
  * for a scan. Array elements beyond the tensor's rank are never read.
+ *
+ * The expressions `map`, `coef`, `post` and `reset` are text in the grammar of docs/word.md. All
+ * bytes behind the text must be zero, so at most 127 characters fit.
  *
  * `size` makes versions compatible. If it is smaller, as with an older header, the missing fields
  * count as zero. If it is larger, all bytes that this version does not know must be zero.
@@ -132,10 +164,29 @@ typedef struct tally_descriptor {
     int64_t out_strides[TALLY_MAX_RANK]; /**< in elements; may be negative. No two output elements
                                               may have one address */
     int64_t out_offset;                  /**< elements from `out` to element (0, ..., 0) */
+
+    /* This version makes no kernels for descriptors that use a field from here on
+     * (TALLY_UNSUPPORTED). */
+
+    tally_operand operands[TALLY_MAX_OPERANDS]; /**< a, b, c, d, without gaps */
+    char map[TALLY_EXPRESSION_MAX];   /**< the value that is combined; empty: x, the element */
+    char coef[TALLY_EXPRESSION_MAX];  /**< linrec: the factor; empty: operand a */
+    char post[TALLY_EXPRESSION_MAX];  /**< the value that is stored; empty: y, the result */
+    char reset[TALLY_EXPRESSION_MAX]; /**< scans: the state is dropped before each element where
+                                           this is not 0; empty: nowhere */
+    int32_t carry;                    /**< scans: TALLY_CARRY_IN, TALLY_CARRY_OUT or both */
+    int32_t segment_dtype;            /**< TALLY_I32 or TALLY_I64: offsets of this dtype cut the
+                                           axis into segments; 0: they do not */
+    int64_t segments;                 /**< the number of segments that offsets cut, or
+                                           TALLY_OPEN_SIZE */
+    int64_t every;                    /**< segments have so many elements; 0: they do not */
 } tally_descriptor;
 
+/* clang-format off */
 #define TALLY_DESCRIPTOR_INIT \
-    { sizeof(tally_descriptor), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, 0, { 0 }, 0 }
+    { sizeof(tally_descriptor), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, 0, { 0 }, 0, \
+      { { 0, 0, 0, 0, { 0 }, 0 } }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0 }
+/* clang-format on */
 
 /**
  * Parses a word, such as "cumprod:f32:1x1x3x4:axis=3", into `*descriptor`. The descriptor is
@@ -152,7 +203,7 @@ TALLY_API tally_status tally_descriptor_parse(const char *word, tally_descriptor
                                               tally_error *error);
 
 /** The bytes that always suffice for a word with its terminating zero. */
-#define TALLY_WORD_MAX 1024
+#define TALLY_WORD_MAX 4096
 
 /**
  * Writes the canonical word of a descriptor and a terminating zero to `text`, which holds
@@ -167,8 +218,10 @@ TALLY_API tally_status tally_descriptor_print(const tally_descriptor *descriptor
  * Checks a descriptor by every rule of docs/semantics.md, section "Tensors": ranks, axis, sizes and
  * distinct output addresses. No size, stride, offset or number of bytes may overflow int64. argmax
  * and argmin need at least one element, and at most 1 + the largest number of their output's dtype.
- * Returns TALLY_INVALID if a rule is broken; the error names the field, the value and the rule.
- * Thread-safe.
+ * Expressions, operands, carry and segments are checked by the rules of docs/word.md. Returns
+ * TALLY_INVALID if a rule is broken; the error names the field, the value and the rule. If the field
+ * is an expression, or a letter that an expression uses, error->position is the character of that
+ * expression. Thread-safe.
  */
 TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor,
                                               tally_error *error);
@@ -178,7 +231,8 @@ TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor
  *
  * The result of a scan has the shape of its input. The result of a reduction lacks the reduced
  * axes; with TALLY_KEEPDIMS it keeps them with size 1. A reduction of all axes without
- * TALLY_KEEPDIMS has rank 0 and one element. A size that is open in the descriptor is
+ * TALLY_KEEPDIMS has rank 0 and one element. With `segments` or `every`, the reduced axis stays, and
+ * its size is the number of segments. A size that is open in the descriptor is
  * TALLY_OPEN_SIZE here. sizes[d] is 0 for every d from `*rank` on.
  *
  * The elements of the result are packed in row-major order, unless TALLY_OUT_STRIDES is set. Each

@@ -58,7 +58,8 @@ typedef enum tally_status {
 typedef struct tally_error {
     size_t size;
     int32_t status;    /**< the tally_status that was returned */
-    int32_t position;  /**< the character of the word, or of the kernel IR, from 1; 0: none */
+    int32_t position;  /**< the character of the word, of an expression of a descriptor, or of
+                            the kernel IR, from 1; 0: none */
     char field[16];    /**< which part is wrong: a name of the word's grammar (op, dtype, sizes,
                             axis, in, ...), or device, memory, plan, file or usage; if Tally itself
                             has a fault, also code, kir or spirv */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operands, expressions, carry and segments of a descriptor: everything behind out_offset, which
+ * words have since they can fuse stages. Internal to the files about descriptors and to those that
+ * make kernels.
+ */
+#ifndef TLY_STAGES_H
+#define TLY_STAGES_H
+
+#include "expression.h"
+
+/* Whether any of these fields is set, in a descriptor of full size. */
+int tly_has_stages(const tally_descriptor *d);
+
+/* The first option of a resolved descriptor that is one of these, by its name; NULL: there is
+ * none. */
+const char *tly_stages_field(const tally_descriptor *d);
+
+/* The first half of the check: reads expressions and drops those that are defaults. Other checks of
+ * dtypes depend on which ones there are. If an error has a position, it counts in the expression
+ * whose name goes to *where. */
+tally_status tly_stages_begin(tally_descriptor *full, const char **where, tally_error *error);
+
+/* The second half, after dtypes, sizes and axes were resolved. Makes all these fields canonical.
+ * `open`: see tly_check_index; gets TLY_OPEN_SEGMENTS. */
+tally_status tly_stages_check(tally_descriptor *full, uint32_t *open, const char **where,
+                              tally_error *error);
+
+/* segments.c: a part of it: segments and carry, of a descriptor whose axes are resolved. */
+tally_status tly_segments_check(const tally_descriptor *full, tally_error *error);
+
+/* The program of a resolved descriptor. */
+void tly_program_make(const tally_descriptor *full, tly_program *program);
+
+#endif
