@@ -4,7 +4,9 @@
 
 #include "../runtime/cache/identity.h"
 #include "../runtime/cpu/cpu.h"
+#include <tally/cache.h>
 #include <tally/kir.h>
+#include <tally/manifest.h>
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -357,6 +359,77 @@ Test(kernel, open_sizes_are_refused)
         cr_expect_str_eq(error.field, "sizes");
         cr_expect_null(kernel);
     }
+    tally_context_destroy(&context);
+}
+
+static int count_bytes(void *user, const char *text, size_t bytes)
+{
+    (void)text;
+    *(size_t *)user += bytes;
+    return 0;
+}
+
+static tally_status make_pack(tally_context *context, const tally_descriptor *d, size_t *bytes,
+                              tally_error *error)
+{
+    const tally_function function = { .size = sizeof function, .name = "f", .descriptor = d };
+    const char *const devices[] = { "cpu:x86-64-v2" };
+    return tally_compile(context, &function, 1, devices, 1, TALLY_FORMAT_OBJECT, count_bytes, bytes,
+                         error);
+}
+
+/* Words that fuse stages: no way to a kernel makes one, and none takes them for the plain word,
+ * whose kernel this thread has seen. */
+Test(kernel, stages_are_refused)
+{
+    static const struct {
+        const char *option, *field;
+    } cases[] = {
+        { "a=i64,map=a*x", "a" },         { "map=x*2", "map" },   { "post=y*2", "post" },
+        { "reset=x", "reset" },           { "every=2", "every" }, { "carry=in", "carry" },
+        { "segments=i32/2", "segments" },
+    };
+    tally_context *context = fake_context(NULL);
+    tally_kernel *plain = fake_kernel(context, "cumsum:i64:2x3:axis=1", NULL);
+    cr_assert_not_null(plain);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char word[64], text[TALLY_WORD_MAX];
+        tally_descriptor d;
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = NULL;
+        tally_manifest *manifest = NULL;
+        size_t bytes = 0;
+        snprintf(word, sizeof word, "cumsum:i64:2x3:axis=1,%s", cases[i].option);
+        cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s", error.message);
+        const tally_status statuses[] = {
+            tally_kernel_create(context, &d, NULL, &kernel, &error),
+            tally_context_supports(context, &d, NULL, &error),
+            tally_context_warm(context, &d, 1, NULL, &error),
+            tally_cache_keep(context, &d, NULL, &error),
+            tally_manifest_create(context, &d, NULL, &manifest, &error),
+            tally_inspect(context, &d, NULL, TALLY_STAGE_PLAN, count_bytes, &bytes, &error),
+            tally_kir_run(context, "", 0, &d, NULL, text, text, 0, &error),
+            make_pack(context, &d, &bytes, &error),
+        };
+        for (size_t k = 0; k < sizeof statuses / sizeof *statuses; k++) {
+            cr_expect_eq(statuses[k], TALLY_UNSUPPORTED, "%s: way %zu: %d", word, k, statuses[k]);
+        }
+        cr_expect_str_eq(error.field, cases[i].field);
+        cr_expect(kernel == NULL && manifest == NULL && bytes == 0, "%s: something was made", word);
+        cr_expect_eq(tally_inspect(context, &d, NULL, TALLY_STAGE_WORD, count_bytes, &bytes, NULL),
+                     TALLY_OK);
+        cr_expect_eq(bytes, strlen(word) + 1);
+    }
+    /* A struct of the version before has none of the fields, and what is behind it is not read. */
+    tally_descriptor older;
+    tally_kernel *same = NULL;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:2x3:axis=1", &older, NULL), TALLY_OK);
+    older.size = offsetof(tally_descriptor, operands);
+    strcpy(older.map, "x*2");
+    cr_assert_eq(tally_kernel_create(context, &older, NULL, &same, NULL), TALLY_OK);
+    cr_expect_eq(same, plain);
+    tally_kernel_destroy(&same);
+    tally_kernel_destroy(&plain);
     tally_context_destroy(&context);
 }
 
