@@ -214,31 +214,27 @@ TALLY_API tally_status tally_descriptor_parse(const char *word, tally_descriptor
 TALLY_API tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *text,
                                               size_t capacity, size_t *length, tally_error *error);
 
-/**
- * Checks a descriptor by every rule of docs/semantics.md, section "Tensors": ranks, axis, sizes and
- * distinct output addresses. No size, stride, offset or number of bytes may overflow int64. argmax
- * and argmin need at least one element, and at most 1 + the largest number of their output's dtype.
- * Expressions, operands, carry and segments are checked by the rules of docs/word.md. Returns
- * TALLY_INVALID if a rule is broken; the error names the field, the value and the rule. If the field
- * is an expression, or a letter that an expression uses, error->position is the character of that
- * expression. Thread-safe.
- */
+/** Checks a descriptor by every rule of docs/semantics.md, section "Tensors": ranks, axis, sizes
+ * and distinct output addresses. No size, stride, offset or number of bytes may overflow int64.
+ * argmax and argmin need at least one element, and at most 1 + the largest number of their
+ * output's dtype. Expressions, operands, carry and segments are checked by the rules of
+ * docs/word.md. Returns TALLY_INVALID if a rule is broken; the error names the field, the value
+ * and the rule. If the field is an expression, or a letter that an expression uses,
+ * error->position is the character of that expression. Thread-safe. */
 TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor,
                                               tally_error *error);
 
-/**
- * Computes the shape of the result: its rank, its sizes and its dtype.
+/** Computes the shape of the result: its rank, its sizes and its dtype.
  *
  * The result of a scan has the shape of its input. The result of a reduction lacks the reduced
  * axes; with TALLY_KEEPDIMS it keeps them with size 1. A reduction of all axes without
- * TALLY_KEEPDIMS has rank 0 and one element. With `segments` or `every`, the reduced axis stays, and
- * its size is the number of segments. A size that is open in the descriptor is
+ * TALLY_KEEPDIMS has rank 0 and one element. With `segments` or `every`, the reduced axis stays,
+ * and its size is the number of segments. A size that is open in the descriptor is
  * TALLY_OPEN_SIZE here. sizes[d] is 0 for every d from `*rank` on.
  *
- * The elements of the result are packed in row-major order, unless TALLY_OUT_STRIDES is set. Each
- * of `rank`, `sizes` and `dtype` may be NULL. Returns TALLY_INVALID as tally_descriptor_check; then
- * nothing is written. Thread-safe.
- */
+ * The elements of the result are packed in row-major order, unless TALLY_OUT_STRIDES is set.
+ * Each of `rank`, `sizes` and `dtype` may be NULL. Returns TALLY_INVALID as
+ * tally_descriptor_check; then nothing is written. Thread-safe. */
 TALLY_API tally_status tally_descriptor_result(const tally_descriptor *descriptor, int32_t *rank,
                                                int64_t sizes[TALLY_MAX_RANK], tally_dtype *dtype,
                                                tally_error *error);
