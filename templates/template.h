@@ -119,24 +119,6 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
 kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
-/* Until every template gives places. */
-static inline kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
-{
-    const tly_place at = { .index = index };
-    return tly_element(c, &at, x);
-}
-static inline kir_value tly_lift(tly_build *c, kir_value x)
-{
-    return tly_element(c, NULL, x);
-}
-static inline kir_value tly_project(tly_build *c, kir_value state)
-{
-    return tly_show(c, NULL, state);
-}
-static inline kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
-{
-    return tly_show_times(c, NULL, state, unit);
-}
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* A state and n elements after it, each with its place. */
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,

@@ -113,23 +113,6 @@ static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal) /* i1 */
     return equal(&g->c, x, u32(g, literal));
 }
 
-/* ---- truths: i1 ---- */
-
-static inline kir_value yes(tly_gpu *g)
-{
-    return constant(&g->c, KIR_TYPE(KIR_I1, 1), 1);
-}
-
-static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
-{
-    return band(&g->c, x, y);
-}
-
-static inline kir_value negated(tly_gpu *g, kir_value i1)
-{
-    return bxor(&g->c, i1, yes(g));
-}
-
 /* ---- offsets, and what the launch says (address.c) ---- */
 
 /* A literal offset, and a u32 as an offset. */

@@ -332,7 +332,7 @@ static int start(int argc, char **argv, tly_report *report)
 
 int main(int argc, char **argv)
 {
-    tly_report report;
+    tly_report report = { .status = EXIT_DONE };
     int status;
     /* A reader that goes away, or a limit of file sizes, is a failed write like any other: what is
      * unfinished is taken away. */
