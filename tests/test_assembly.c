@@ -70,7 +70,7 @@ Test(assembly, streams_whole_vectors, .timeout = 120)
 }
 
 /* A hint that LLVM would turn into a plain prefetch where it does not know better. */
-Test(assembly, claims_lines_of_output)
+Test(assembly, prefetches_lines_of_output_for_writing)
 {
     for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
         int whole, all;

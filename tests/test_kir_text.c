@@ -169,7 +169,7 @@ Test(kir_text, reaches_its_own_memory_alone)
         { "%9 : i32x4 = load %3, align 4\n", NULL },
         { "%9 : i32 = mload %3 + 14, %2, %6\n", "mload: the address is outside" },
         { "%9 : i32 = load %8, align 1\n", "load: the address is outside" },
-        { "prefetch %4 + 4096\nclaim %8\n", NULL },
+        { "prefetch %4 + 4096\nprefetchw %8\n", NULL },
         { "%9 : i32 = load %3 + 2, align 4\n", "load: the address is no multiple" },
         { "%9 : i64 = udiv %1, %1\n", "a division by zero" },
         { "for %9 = %1 to %2 step %1 {\n}\n", "the step is not positive" },
