@@ -117,6 +117,7 @@ typedef struct tly_problem {
     uint8_t exclusive : 1;
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
+    uint8_t unused : 5;     /* 0: named, so that every bit of the key is a field's */
     uint8_t form;           /* tly_form */
     uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */

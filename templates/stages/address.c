@@ -153,9 +153,9 @@ kir_value tly_axis(tly_build *c, int tensor)
 
 kir_value tly_step(tly_build *c, int tensor)
 {
-    int literal = c->p->tensor[tensor].step;
-    if (literal != TLY_ANY_STEP)
-        return imm(c, (int64_t)literal * c->bytes[tensor]);
+    const tly_tensor_facts *facts = &c->p->tensor[tensor];
+    if (facts->step != TLY_ANY_STEP)
+        return imm(c, (int64_t)facts->step * c->bytes[tensor]);
     int in_rows = c->p->form == TLY_ROWS || c->p->form == TLY_REDUCED_ROWS;
     return in_rows ? tly_axis(c, tensor) : arg(c, TLY_ARG(IN_LANE, tensor));
 }
