@@ -3,13 +3,13 @@
 #include "gpu.h"
 #include "limits.h"
 #include "operator.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_gpu_plan, name, field)
 
 static const tly_plan_key columns[] = {
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    TLY_GPU_KEY_WORKGROUP,
     { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1,
       TLY_WHY({ 1, "Elements go one by one, as scans are interleaved or the elements of a result "
                    "are shared out one by one." },
@@ -19,50 +19,41 @@ static const tly_plan_key columns[] = {
       TLY_WHY(
           { TLY_ELSE,
             "So many positions are loaded at once, so that several loads are on their way." }) },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_CHUNK(0),
+    TLY_GPU_KEY_MEMORY,
 };
 
 /* Segments may be any number, so that tiles fit their rows. */
 static const tly_plan_key subgroups[] = {
-    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    TLY_GPU_KEY_SCAN(1, 2),
+    TLY_GPU_KEY_WORKGROUP,
     { KEY_AS("team", group), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations scan together: a subgroup, or a part of one where "
                           "fewer than three quarters would have elements." }) },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_VECTOR,
+    TLY_GPU_KEY_SEGMENTS(0),
+    TLY_GPU_KEY_WIDE,
+    TLY_GPU_KEY_CHUNK(0),
+    TLY_GPU_KEY_MEMORY,
 };
 
 static const tly_plan_key workgroups[] = {
-    { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_SCAN(0, 2), TLY_GPU_KEY_WORKGROUP, TLY_GPU_KEY_VECTOR, TLY_GPU_KEY_SEGMENTS(0),
+    TLY_GPU_KEY_WIDE,       TLY_GPU_KEY_CHUNK(0),  TLY_GPU_KEY_MEMORY,
 };
 
 static const tly_plan_key look_back[] = {
-    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
+    TLY_GPU_KEY_SCAN(1, 2),
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY(
           { TLY_ELSE,
             "A workgroup has so many invocations. Small ones, as many as registers allow, hide the "
             "waiting for carries (static figures of compilers, not measured on a GPU)." }) },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY_AS("park", spill), 0, 1, 0, TLY_WHY_GPU_PARK },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_VECTOR,
+    TLY_GPU_KEY_SEGMENTS(0),
+    TLY_GPU_KEY_WIDE,
+    TLY_GPU_KEY_PARK,
+    TLY_GPU_KEY_MEMORY,
 };
 
 static const tly_plan_key look_back_lanes[] = {
@@ -75,9 +66,8 @@ static const tly_plan_key look_back_lanes[] = {
                 "lanes, of as many each. Fewer than 16 are turned in workgroup memory." }) },
     { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "An invocation holds so many positions in registers." }) },
-    { KEY_AS("park", spill), 0, 1, 0, TLY_WHY_GPU_PARK },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_PARK,
+    TLY_GPU_KEY_MEMORY,
 };
 
 static const tly_plan_key transposed[] = {
@@ -88,13 +78,12 @@ static const tly_plan_key transposed[] = {
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations, and a tile as many lanes: as few "
                           "as still let a device's limit of workgroups hold all invocations "
                           "(reasoned, not measured on a GPU)." }) },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_MEMORY,
 };
 
 /* Any number of elements an invocation, so that rows fill their tiles. */
 static const tly_plan_key staged[] = {
-    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
+    TLY_GPU_KEY_SCAN(1, 2),
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations: 128, or a team of more, and fewer "
                           "where workgroup memory is small (a model, not measured on a GPU)." }) },
@@ -107,18 +96,12 @@ static const tly_plan_key staged[] = {
               { TLY_ELSE, "An invocation scans so many elements: an odd number, for the banks of "
                           "workgroup memory, and a multiple of 4 and 1, so that few kernels serve "
                           "all lengths (of 8 bytes of 2 and 1)." }) },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_MEMORY,
 };
 
 static const tly_plan_key copy[] = {
-    { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    TLY_GPU_KEY_SCAN(0, 2),  TLY_GPU_KEY_WORKGROUP, TLY_GPU_KEY_VECTOR,
+    TLY_GPU_KEY_SEGMENTS(0), TLY_GPU_KEY_WIDE,      TLY_GPU_KEY_MEMORY,
 };
 
 /* ---- what a template is not for ---- */

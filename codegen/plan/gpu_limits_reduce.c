@@ -2,44 +2,32 @@
 /* What the templates of reductions for Vulkan can be built with. */
 #include "gpu.h"
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
-#define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_gpu_plan, name, field)
 
 static const tly_plan_key lanes_table[] = {
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(length), 0, TLY_GPU_MOST_ELEMENTS *TLY_GPU_MOST_WORKGROUP, 0, TLY_WHY_GPU_LENGTH },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
+    TLY_GPU_KEY_WORKGROUP, TLY_GPU_KEY_VECTOR, TLY_GPU_KEY_SEGMENTS(1), TLY_GPU_KEY_MEMORY,
+    TLY_GPU_KEY_WIDE,      TLY_GPU_KEY_LENGTH, TLY_GPU_KEY_CHUNK(1),
 };
 
 static const tly_plan_key rows_table[] = {
-    { KEY(scan), 0, 1, 0, TLY_WHY_GPU_SCAN },
+    TLY_GPU_KEY_SCAN(0, 1),
     { KEY_AS("team", group), 4, TLY_GPU_MOST_WORKGROUP, 1,
       TLY_WHY({ TLY_ELSE, "So many invocations work together: as few as still hold the row at "
                           "once, so that more rows share a subgroup." }) },
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
-    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
-    { KEY(length), 0, TLY_GPU_MOST_ELEMENTS *TLY_GPU_MOST_WORKGROUP, 0, TLY_WHY_GPU_LENGTH },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
+    TLY_GPU_KEY_WORKGROUP,
+    TLY_GPU_KEY_VECTOR,
+    TLY_GPU_KEY_SEGMENTS(1),
+    TLY_GPU_KEY_MEMORY,
+    TLY_GPU_KEY_WIDE,
+    TLY_GPU_KEY_LENGTH,
+    TLY_GPU_KEY_CHUNK(1),
 };
 
 static const tly_plan_key read_table[] = {
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
-    { KEY_AS("segments", vectors_per_thread), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
-    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
-    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
-    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
+    TLY_GPU_KEY_WORKGROUP, TLY_GPU_KEY_VECTOR,   TLY_GPU_KEY_SEGMENTS(1),
+    TLY_GPU_KEY_MEMORY,    TLY_GPU_KEY_CHUNK(1),
 };
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)

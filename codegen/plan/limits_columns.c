@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the columns template can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
     { KEY_AS("rows", pass_steps), 1, TLY_COLUMNS_MOST_STEPS, 1,
       TLY_WHY({ 1, "A pass takes one step of the axis. Instructions limit narrow results, and one "
                    "step has the fewest." },
@@ -21,7 +21,7 @@ static const tly_plan_key table[] = {
       TLY_WHY({ 1, "Outer slices go one after another." },
               { TLY_ELSE, "Past the cache, so many outer slices go side by side, as memory is read "
                           "and written faster in several streams." }) },
-    { KEY(tile_lanes), 8, 65536, 1, TLY_WHY_TILE_LANES },
+    TLY_KEY_TILE_LANES(8),
     { KEY(prefetch), 0, 65536, 0,
       TLY_WHY({ TLY_ELSE, "So many bytes of each row are fetched ahead (512x16384: 2 KiB .71 of a "
                           "copy, 6 KiB .78; Zen 4)." }) },
@@ -33,7 +33,7 @@ static const tly_plan_key table[] = {
       TLY_WHY({ TLY_ELSE,
                 "In the cache, several steps pass together for inputs of up to so many bytes "
                 "(128 KiB: 1 step .80 of a copy, 4 steps .97; 512 KiB: .98, .83)." }) },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_SPLIT_BYTES,
 };
 
 static const char *refuses(const tly_problem *p)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of narrow columns can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
     { KEY(history), 0, 1, 0,
       TLY_WHY({ 0, "The row before is too long for registers, and stays in scratch." },
               { 1, "The row before stays in registers." }, { TLY_ELSE, "" }) },
@@ -19,8 +19,8 @@ static const tly_plan_key table[] = {
     { KEY_AS("block", kept_results), 8, 8192, 1,
       TLY_WHY({ TLY_ELSE, "Scratch holds 8 KiB of results, which stay in L1 with the input ahead "
                           "(16 KiB .75 of a copy, 8 KiB .97; Zen 4)." }) },
-    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 int32_t tly_few_columns_vectors(const tly_problem *p, const tly_plan *plan)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates of reductions can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #include "operator.h"
 
@@ -9,7 +9,7 @@
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key rows_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
+    TLY_KEY_LANES(1, TLY_MOST_VECTOR_BYTES),
     { KEY_AS("unroll", vectors), 1, TLY_REDUCE_MOST_UNROLL, 1,
       TLY_WHY({ 1, "There is one vector of states, as short rows stand side by side or the order "
                    "is serial." },
@@ -19,18 +19,18 @@ static const tly_plan_key rows_table[] = {
       TLY_WHY({ 1, "Rows go one at a time, as they are long or vectors cannot be loaded in part." },
               { TLY_ELSE,
                 "So many short rows are folded together, so that results are neighbours." }) },
-    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
-    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_CHUNK,
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 static const tly_plan_key lanes_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
-    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
+    TLY_KEY_LANES(1, TLY_MOST_VECTOR_BYTES),
+    TLY_KEY_ROWS,
     { KEY(tile_lanes), 8, 65536, 1,
       TLY_WHY({ TLY_ELSE, "A tile has so many results, whose states stay in L1." }) },
-    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_CHUNK,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 int tly_reduces_plainly(const tly_problem *p)
@@ -39,13 +39,13 @@ int tly_reduces_plainly(const tly_problem *p)
 }
 
 static const tly_plan_key interleaved_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
-    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
+    TLY_KEY_LANES(1, TLY_MOST_VECTOR_BYTES),
+    TLY_KEY_ROWS,
     { KEY_AS("block", steps_at_once), 1, 1024, 1,
       TLY_WHY({ TLY_ELSE,
                 "So many steps go side by side, so that states fill eight vectors and more." }) },
-    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_CHUNK,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)

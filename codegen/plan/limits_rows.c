@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rows template can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #include "../../runtime/problem/abi.h"
 #include "operator.h"
@@ -57,8 +57,8 @@ static const tly_plan_key table[] = {
             "The axis is never cut. It is one chain, whose state cannot be handed on or joined." },
           { TLY_ELSE, "A chunk is 128 KiB of input. A thread that comes late reads it a second "
                       "time, from L2 (32 KiB 21.8 ms, 128 KiB 19.8; Zen 3)." }) },
-    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)

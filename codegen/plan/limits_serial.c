@@ -2,9 +2,8 @@
 /* What the template of the plain loop can be built with. */
 #include "limits.h"
 #include "operator.h"
-#include "why.h"
+#include "shared_keys.h"
 
-#define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key table[] = {
@@ -14,7 +13,7 @@ static const tly_plan_key table[] = {
                "serial." },
           { TLY_ELSE,
             "So many rows go side by side, so that their chains do not wait for themselves." }) },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_SPLIT_BYTES,
 };
 
 static const char *refuses(const tly_problem *p)

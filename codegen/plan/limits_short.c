@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of short rows can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
-#define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
     { KEY_AS("block", block_elements), 8, 8192, 0,
       TLY_WHY({ TLY_ELSE, "The range is looked at after so many elements." }) },
-    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 static const char *refuses(const tly_problem *p)

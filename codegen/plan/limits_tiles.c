@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of tiles can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
@@ -21,12 +21,12 @@ static const tly_plan_key table[] = {
               { 2, "A tile is two lines of output wide, which are written side by side (rows in, "
                    "columns out, 16 steps: 1 .52 of a copy, 2 .70; Zen 5)." },
               { TLY_ELSE, "A tile is so many lines of output wide, as there are lanes enough." }) },
-    { KEY(tile_lanes), 1, 65536, 1, TLY_WHY_TILE_LANES },
+    TLY_KEY_TILE_LANES(1),
     { KEY(prefetch), 0, 65536, 0,
       TLY_WHY({ 0, "Nothing is fetched ahead, as a tile takes the axis whole." },
               { TLY_ELSE, "Past the cache, so many bytes are fetched ahead: far enough for memory "
                           "to answer, near enough to stay in L1." }) },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_SPLIT_BYTES,
 };
 
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of transposed views can be built with. */
 #include "limits.h"
-#include "why.h"
+#include "shared_keys.h"
 
-#define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_plan_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
     { KEY_AS("rows", pass_steps), 1, TLY_TRANSPOSED_MOST_STEPS, 1,
       TLY_WHY({ TLY_ELSE,
                 "A pass takes so many steps of the axis: whole lines of output, 32 at least." }) },
-    { KEY(tile_lanes), 8, 65536, 1, TLY_WHY_TILE_LANES },
-    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
-    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
+    TLY_KEY_TILE_LANES(8),
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
 };
 
 static const char *refuses(const tly_problem *p)
