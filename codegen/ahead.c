@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects made ahead of time: for each word and level the kernels, of which equal problems and
- * plans share one, and the constant data that the launch beside them expects
- * (runtime/making/ahead.h).
+ * Objects made ahead of time. For each word and level they have the kernels, and the constant data
+ * that the launch code in the object expects (runtime/making/ahead.h). Equal problems with equal
+ * plans share a kernel.
  */
 #include "../runtime/making/ahead.h"
 

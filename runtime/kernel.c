@@ -237,22 +237,11 @@ static int says_nothing(int32_t rank, const int64_t *strides, int64_t offset)
 }
 
 /* Whether a descriptor of this version, or of the one before, has nothing but what words had before
- * operands and expressions. All others take the long way. Bytes behind an empty text, and the
- * strides of an operand that is not there, are not looked at: creation refuses them, but a thread
- * that has the kernel already does not read them again. */
+ * operands and expressions. All others take the long way. */
 static int is_plain(const tally_descriptor *d)
 {
-    uint64_t set = 0;
-    if (d->size == offsetof(tally_descriptor, operands))
-        return 1;
-    if (d->size != sizeof *d)
-        return 0;
-    for (int i = 0; i < TALLY_MAX_OPERANDS; i++)
-        set |= (uint32_t)d->operands[i].dtype | (uint32_t)d->operands[i].place |
-               d->operands[i].axes;
-    set |= (uint8_t)(d->map[0] | d->coef[0] | d->post[0] | d->reset[0]);
-    set |= (uint64_t)d->segments | (uint64_t)d->every;
-    return (set | (uint32_t)d->carry | (uint32_t)d->segment_dtype) == 0;
+    return d->size == offsetof(tally_descriptor, operands) ||
+           (d->size == sizeof *d && !tly_shows_stages(d));
 }
 
 static void look_at(const tally_context *context, const tally_descriptor *d,

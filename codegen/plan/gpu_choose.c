@@ -172,9 +172,9 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
     return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
 }
 
-/* Positions at once on a GPU. 16 are fetched while 16 others are scanned (gpu/columns.c), and at
- * the end up to 32 for nothing: short lanes go by fewer, of which the last trip leaves fewer
- * over. */
+/* Positions that an invocation takes at once on a GPU. It fetches 16 while it scans 16 others
+ * (gpu/columns.c), so up to 32 are fetched in vain at the end of a lane. Short lanes take fewer at
+ * once, so that less is fetched in vain. */
 static int32_t at_once_of(int64_t length)
 {
     return length >= 256 ? 16 : smaller(tly_gpu_power_below(length > 0 ? length : 1), 8);

@@ -83,8 +83,8 @@ static int is_free(const tly_forced *forced)
     return 1;
 }
 
-/* Whether vectors would leave a quarter of the lanes without work but for a segment more than
- * wanted, which takes registers. */
+/* 1: by vectors, a quarter of the lanes would have no work. One more vector for each invocation
+ * than wanted would prevent that, but takes registers. */
 static int is_crowded(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                       const tly_forced *forced, const tly_gpu_plan *plan)
 {

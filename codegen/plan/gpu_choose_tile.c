@@ -13,15 +13,15 @@
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
 
 /* The least group that limits.c allows; one that goes by lines of 128 bytes. */
-enum { LEAST_TEAM = 4, LINE_TEAM = 8 };
+enum { LEAST_GROUP = 4, LINE_GROUP = 8 };
 
-/* For rows of groups within a subgroup. Where there are no registers for all warps of a
- * workgroup, none of them comes: Hopper by NVK, f32 products, 88 registers, 20 warps, of which
- * 256 invocations leave 16. */
+/* Rows whose groups lie within a subgroup. A workgroup starts only when there are registers for all
+ * of its warps, so small workgroups fill a multiprocessor better. Hopper by NVK, f32 products, 88
+ * registers: there is room for 20 warps, and workgroups of 256 invocations use 16 of them. */
 enum { SHORT_WORKGROUP = 128 };
 
-/* As few as leave a device busy, half of whose places registers take: barriers and sums of lane
- * groups are of 2 then. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers
+/* As few as keep a device busy whose registers hold half of its invocations: barriers and sums then
+ * join 2 clusters. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers
  * 72, 72, 64, instructions an element 25, 24, 24; by the model of tools/isa/rows .73, .73 and
  * 1.0 of a copy on an H200. */
 static int32_t row_team(const tly_geometry *g, const tly_caps *caps)
@@ -113,7 +113,7 @@ static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_pl
     enum { FEW = 3 };
     int64_t vectors = parts(length, plan->vector);
     int any_team = t.segments == 0 && t.least < t.first;
-    for (int32_t team = LINE_TEAM; any_team && team <= t.first; team *= 2)
+    for (int32_t team = LINE_GROUP; any_team && team <= t.first; team *= 2)
         if (parts(vectors, team) <= FEW && suits(p, vectors, 1, 0, team, plan))
             return 1;
     return 0;
@@ -162,7 +162,7 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
     int32_t team = OR_FORCED(group, subgroup);
     if (p->interleave > 1 || tly_is_forced(forced, FIELD(group)))
         return (teams){ team, team, team, segments };
-    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM,
+    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_GROUP,
                     segments };
 }
 

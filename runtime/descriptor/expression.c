@@ -124,7 +124,7 @@ static void emit(parser *p, int code, int at, int length)
     }
 }
 
-/* DIGITS, of which a number's have no leading zeros. */
+/* Reads DIGITS. A number has no leading zeros, a fraction may (`zeros`). */
 static void digits(parser *p, int zeros, const char *what)
 {
     const int begin = p->at;

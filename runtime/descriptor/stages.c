@@ -37,7 +37,6 @@ typedef struct check {
 
 int tly_has_stages(const tally_descriptor *d)
 {
-    /* Each creation of a kernel asks this: the C library compares whole vectors. */
     static const tally_descriptor none;
     const size_t first = offsetof(tally_descriptor, operands);
     return memcmp((const char *)d + first, (const char *)&none + first, sizeof none - first) != 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last stage of inspection, of which the generator knows the half: the problem as its kernel
- * sees it, with sizes, and how a launch cuts it. Everything is asked of the functions that launches
- * use.
+ * The last stage of inspection shows the problem as its kernel sees it, its sizes, and how a launch
+ * cuts it into tasks. The generator knows the kernel alone, so this file asks the functions that
+ * launches use.
  */
 #include "inspect_launch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The devices that kernels are made for ahead of time. */
-#ifndef TLY_TARGETS_H
-#define TLY_TARGETS_H
+#ifndef TLY_COMPILE_TARGETS_H
+#define TLY_COMPILE_TARGETS_H
 
 #include "../common/tool.h"
 
