@@ -88,7 +88,7 @@ typedef struct tly_place {
     /* The address of the first lane in a tensor; NULL: not known, as values come from scratch. */
     kir_value (*address)(tly_build *c, const struct tly_place *at, int tensor);
     const void *of;           /* what the template's `address` starts from: a tly_row, ... */
-    kir_value position, lane; /* i64, along the axis and across it; 0: none */
+    kir_value position, lane; /* i64 (GPUs: u32), along the axis and across it; 0: none */
     int64_t more_positions, more_lanes; /* what is added to them */
     /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
     kir_value index;

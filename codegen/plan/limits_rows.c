@@ -13,8 +13,8 @@ static const tly_plan_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1,
       TLY_WHY({ 1, "Elements go one by one, as they lie apart or the order is the plain loop's." },
               { 8,
-                "A vector holds so many accumulators. Products of f32 whose elements are watched, "
-                "not flags, take no more, as products of 16 leave the range far sooner." },
+                "A vector holds so many accumulators. Products of every second f32 take no more, "
+                "as products of 16 leave the range far sooner." },
               { TLY_ELSE, "A vector of this CPU level holds so many accumulators." }) },
     { KEY(pairs), 0, 1, 0,
       TLY_WHY({ 0, "A lane holds one element. Only bf16 as input and output could go by twos." },
