@@ -27,7 +27,7 @@ static int is_product_of_singles(const tly_problem *p)
 /* Products of every second f32 have vectors of 8: windows of 8 stay in the range if elements lie
  * in [2^-15, 2^15], windows of 16 only in [2^-7, 2^7], which uniform data leave all the time.
  * The limit is of the time when such rows were checked by their elements; by flags it was not
- * measured again. Packed rows by flags: Emerald Rapids, AVX-512, flags, ns an element from L2,
+ * measured again. Packed rows by flags: Emerald Rapids, AVX-512, ns an element from L2,
  * by 8 lanes and 4 vectors a step, and by 16 and 2: f32 rows of 1024 benign .22, .15, uniform
  * .25, .22, of 128 .26, .19 and .43, .47; f16 rows of 1024 .25, .20 and .36, .37. */
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
