@@ -313,9 +313,14 @@ typedef struct tally_buffers {
     size_t size;    /**< sizeof(tally_buffers) */
     const void *in; /**< the input; the descriptor's in_offset counts from here */
     void *out;      /**< the output; the descriptor's out_offset counts from here */
+    /** the operands a, b, c and d; an operand's offset counts from here */
+    const void *operand[TALLY_MAX_OPERANDS];
+    const void *offsets;  /**< where segments begin and end */
+    const void *carry_in; /**< the state before the first element; NULL: there is none */
+    void *carry_out;      /**< receives the state after the last element */
 } tally_buffers;
 
-#define TALLY_BUFFERS_INIT { sizeof(tally_buffers), NULL, NULL }
+#define TALLY_BUFFERS_INIT { sizeof(tally_buffers), NULL, NULL, { NULL }, NULL, NULL, NULL }
 
 /**
  * Runs a kernel on the buffers, by the rules of tally_kernel_run, with the options of
