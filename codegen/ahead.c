@@ -131,9 +131,8 @@ static tally_status fill_open(work *w, const tly_ahead_word_order *word, uint64_
             return status;
         }
         entries[i] = c->entry;
-        const tly_ahead_variant made = { .level = w->order->numbers[i / each],
-                                         .problem = *problem,
-                                         .launch = c->launch };
+        tly_ahead_variant made = { .level = w->order->numbers[i / each], .launch = c->launch };
+        memcpy(made.facts, problem, sizeof made.facts);
         memcpy(rows + i * OPEN_WORDS, &made.level, OPEN_WORDS * sizeof *rows);
     }
     return TALLY_OK;

@@ -91,14 +91,22 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
     }
 }
 
-/* The only place that refuses words with operands, expressions, segments or carry: everything that
- * makes kernels begins here. */
+/* The only place that refuses words for what they are fused with: everything that makes kernels
+ * begins here. */
 static tally_status refuse_stages(const tally_descriptor *full, tally_error *error)
 {
-    const char *field = tly_stages_field(full);
+    const char *field = tly_unmade_field(full);
     return field == NULL ? TALLY_OK
                          : tly_fail(error, TALLY_UNSUPPORTED, field,
                                     "no kernels exist for words with %s", field);
+}
+
+static tally_status refuse_on_device(const tly_request *request, tally_error *error)
+{
+    return request->level != TLY_LEVEL_NONE || !tly_has_stages(&request->full)
+               ? TALLY_OK
+               : tly_fail(error, TALLY_UNSUPPORTED, "device",
+                          "no Vulkan kernels exist for words with expressions");
 }
 
 /* A kernel that runs needs every size. */
@@ -135,6 +143,9 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
         status = tly_request_target(context, &known, request, error);
     }
     if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
+        status = refuse_on_device(request, error);
+    }
+    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
         find_problem(&known, request);
     }
     return status;
@@ -156,8 +167,11 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
     request->level = TLY_LEVEL_NONE;
     request->vulkan = vulkan;
     request->caps = *tly_vulkan_caps(vulkan);
-    find_problem(&known, request);
-    return TALLY_OK;
+    status = refuse_on_device(request, error);
+    if (status == TALLY_OK) {
+        find_problem(&known, request);
+    }
+    return status;
 }
 
 /* --- preparing the launch ------------------------------------------------------------------ */

@@ -21,6 +21,11 @@ typedef struct tly_build {
     kir_type vec;   /* `lanes` of them */
     unsigned acc_bytes,
         bytes[TLY_TENSOR_COUNT]; /* of an accumulator; of an element of each tensor */
+    int tensors;                 /* so many from TLY_IN on */
+    /* Elements once they are loaded: the input's dtype, or the one that expressions have. */
+    tally_dtype element;
+    unsigned element_bytes;
+    int is_mapped; /* 1: elements go through `map` when they are loaded; 0: by tly_element */
     unsigned state_bytes;        /* one state, all its parts */
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */

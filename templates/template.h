@@ -65,8 +65,12 @@ kir_value tly_axis(tly_build *c, int tensor);
 kir_value tly_lane(tly_build *c, int tensor);
 kir_value tly_step(tly_build *c, int tensor);
 /* A row moved on by so many of such steps. */
-tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by,
-                     kir_value (*step)(tly_build *c, int tensor));
+typedef kir_value (*tly_step_of)(tly_build *c, int tensor);
+tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step);
+/* The same of the tensors that are read; the output's address stays. */
+tly_row tly_read_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step);
+/* Adds the addresses of the tensors that are read to a region's state. */
+void tly_carry_read(const tly_build *c, tly_region *r, tly_row *row);
 
 /* Whole body of a kernel whose tiles are blocks of lanes: `body` builds the code for lanes
  * [0, count) of one row from addresses `at` of its first lane, with a row of as many states,
@@ -93,6 +97,7 @@ typedef struct tly_place {
     /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
     kir_value index;
     const kir_value *steps; /* bytes from a vector's lane to the next, by tensor; NULL: tly_lane */
+    kir_value count; /* i64: only so many lanes are there, perhaps none; 0: all are */
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -113,8 +118,9 @@ typedef struct tly_stretch {
 } tly_stretch;
 tly_place tly_place_along(const tly_stretch *stretch, int64_t element);
 
-/* The state of an element that was loaded as an accumulator, and the result of a state, an
- * accumulator again. NULL: an element or a result whose place is not known. */
+/* The state of an element that was loaded, and the result of a state, to be stored. NULL: an
+ * element or a result whose place is not known; of words with expressions, an element that is
+ * mapped already. */
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
 kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
@@ -154,7 +160,28 @@ void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value state
 int tly_is_floating(const tly_build *c); /* the accumulator is */
 int tly_has_sign(const tly_build *c);    /* it is an integer with a sign */
 
+/* ---- expressions (expression.c) ---- */
+
+/* A loaded element through `map`: of words with expressions a value of their type, else itself. */
+kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
+/* The input's elements at a place, loaded and mapped. */
+kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes);
+/* The result of a state before it goes through `post`, an accumulator; and then through it, to be
+ * stored. Together they are tly_show. */
+kir_value tly_result(tly_build *c, const tly_place *at, kir_value state);
+kir_value tly_post(tly_build *c, const tly_place *at, kir_value y);
+/* The second step of an element of the expressions' type. */
+kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y);
+
 /* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */
+
+/* Stored elements of the input as templates load them: accumulators, or, of words with expressions,
+ * values of the expressions' type. */
+kir_value tly_loaded(tly_build *c, kir_value storage);
+/* Stored elements of any dtype as values of the expressions' type, which has all of them. */
+kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value storage);
+/* An accumulator that is a result, as a value of that type. */
+kir_value tly_as_element(tly_build *c, kir_value y);
 
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes);
 void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigned align,
@@ -208,6 +235,8 @@ tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n);
 /* Lanes [n - shift, 2n - shift) of prev, cur: cur moved up by `shift`, filled from prev. */
 kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift);
 kir_value tly_reverse(tly_build *c, kir_value v);
+/* i1s of a vector of accumulators: lanes below `count`, an i64 that such integers hold. */
+kir_value tly_lanes_below(tly_build *c, kir_value count);
 kir_value tly_last(tly_build *c, kir_value v); /* the last lane, a scalar */
 /* Two vectors as one of twice the lanes. */
 kir_value tly_join(tly_build *c, kir_value low, kir_value high);
@@ -300,9 +329,10 @@ int tly_loads_vectors(const tly_build *c);
 
 /* ---- stages of rows (stage_in.c, stage_out.c) ---- */
 
-/* Loads `count` elements from `from` (steps of the input) into consecutive accumulators at `to`,
+/* Loads `count` elements from `from` on, mapped, into consecutive accumulators at `to`,
  * then neutral values up to the next multiple of `multiple` elements (a power of two). */
-void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple);
+void tly_stage_in(tly_build *c, const tly_row *from, kir_value to, kir_value count,
+                  unsigned multiple);
 
 /* Results in storage, in memory and in scratch alike: bytes from one element to the next (negative
  * where output runs backwards; outputs of any step lie side by side in scratch), and addresses. */

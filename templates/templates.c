@@ -32,7 +32,10 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     c.vec = tly_storage((tally_dtype)problem->acc, c.lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     c.state_bytes = tly_state_bytes(problem);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    c.tensors = tly_tensors_of(problem);
+    c.element = tly_element_dtype(problem);
+    c.element_bytes = (unsigned)tally_dtype_bytes(c.element);
+    for (int t = 0; t < c.tensors; t++)
         c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
 
     tly_launch made = { .abi = TLY_ABI_VERSION, .form = problem->form };

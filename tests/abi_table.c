@@ -44,7 +44,7 @@ int main(void)
 #define FIELD(NAME, name, of, member, cpu, push, block, meaning) \
     row(AT_##cpu(tly_args, member), AT_##push(tly_push, member), \
         AT_##block(tly_gpu_block, member), #member, meaning);
-#define TENSOR(T, t, is_written, meaning) \
+#define TENSOR(T, t, member, is_written, home, meaning) \
     row(offsetof(tly_args, tensor[TLY_##T]), offsetof(tly_push, tensor[TLY_##T]), \
         offsetof(tly_gpu_block, tensor[TLY_##T]), #t, "a tensor: " meaning);
     head("field");
@@ -56,6 +56,6 @@ int main(void)
         AT_##block(tly_block_tensor, member), #member, meaning);
     printf("\n");
     head("of a tensor");
-    TLY_TENSOR_FIELDS(FIELD, FIELD, , )
+    TLY_TENSOR_FIELDS(FIELD, FIELD, , , PUSH)
     return 0;
 }

@@ -156,7 +156,7 @@ Test(kernel_run, buffers)
     cr_expect_eq(used, 1);
     memset(out, 0, sizeof out);
     const tally_buffers none = TALLY_BUFFERS_INIT, short_one = { .size = sizeof(size_t) },
-                        unaligned = { sizeof none, (char *)in + 4, out };
+                        unaligned = { .size = sizeof none, .in = (char *)in + 4, .out = out };
     const struct {
         const tally_kernel *kernel;
         const tally_buffers *buffers;

@@ -33,7 +33,8 @@ static const struct {
                          .cpu = { KIR_IN_ARGS, 'v', offsetof(tly_args, of member) }, \
                          .block = PLACE_##in_block(KIR_IN_BLOCK, tly_gpu_block, of member) }, \
     DIM(NAME, name, of, member, in_push, 0) DIM(NAME, name, of, member, in_push, 1)
-#define TENSOR(T, t, is_written, meaning) TLY_TENSOR_FIELDS(FIELD, DIMS, T, t)
+#define TENSOR(T, t, member, is_written, home, meaning) \
+    TLY_TENSOR_FIELDS(FIELD, DIMS, T, t, home)
 #define KIR_TASK(NAME, name, type) \
     [KIR_ARG_##NAME] = { .text = #name, .cpu = { KIR_IN_TASK, type, offsetof(tly_task, name) } },
     TLY_LAUNCH_FIELDS(FIELD, DIMS) TLY_TENSORS(TENSOR)
@@ -58,7 +59,7 @@ kir_place kir_arg_place(kir_arg arg, int gpu)
 int kir_arg_tensor(kir_arg arg)
 {
     static const kir_arg bases[TLY_TENSOR_COUNT] = {
-#define BASE(T, t, is_written, meaning) [TLY_##T] = KIR_ARG_##T,
+#define BASE(T, t, member, is_written, home, meaning) [TLY_##T] = KIR_ARG_##T,
         TLY_TENSORS(BASE)
     };
     for (int i = 0; i < TLY_TENSOR_COUNT; i++) {

@@ -82,7 +82,8 @@ typedef enum kir_arg {
 #define KIR_FIELD(NAME, name, of, member, cpu, push, block, meaning) KIR_ARG_##NAME,
 #define KIR_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     KIR_ARG_##NAME, KIR_ARG_##NAME##0, KIR_ARG_##NAME##1,
-#define KIR_TENSOR(T, t, is_written, meaning) TLY_TENSOR_FIELDS(KIR_FIELD, KIR_DIMS, T, t)
+#define KIR_TENSOR(T, t, member, is_written, home, meaning) \
+    TLY_TENSOR_FIELDS(KIR_FIELD, KIR_DIMS, T, t, home)
 #define KIR_TASK(NAME, name, type) KIR_ARG_##NAME,
     TLY_LAUNCH_FIELDS(KIR_FIELD, KIR_DIMS) TLY_TENSORS(KIR_TENSOR)
 #include "args.def"

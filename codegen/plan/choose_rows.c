@@ -42,7 +42,7 @@ int tly_plan_pairs(const tly_problem *p)
 {
     int apart = p->tensor[TLY_IN].step != 1 && p->tensor[TLY_IN].step != -1;
     return p->tensor[TLY_IN].dtype == TALLY_BF16 && p->tensor[TLY_OUT].dtype == TALLY_BF16 &&
-           p->acc == TALLY_F32 && !apart;
+           p->acc == TALLY_F32 && !apart && p->program.type == 0;
 }
 
 /* Neighbouring bf16 lie in one lane of 32 bits: windows of pairs take half the shuffles and no
@@ -94,7 +94,7 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
  * 1740, 1801; but i8 1204, 1011 (Emerald Rapids, AVX2). */
 static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int keys = tly_class_of((tally_dtype)p->tensor[TLY_IN].dtype) == TLY_FLOATING &&
+    int keys = tly_class_of(tly_element_dtype(p)) == TLY_FLOATING &&
                tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64) || keys)
         return 0;

@@ -30,7 +30,7 @@ uint32_t tly_wider_of(tally_dtype dtype)
 const tly_operator *tly_operator_of(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_find(p->op);
-    const tally_dtype dtype = (tally_dtype)p->tensor[TLY_IN].dtype;
+    const tally_dtype dtype = tly_element_dtype(p);
     const int wide = o != NULL && o->wide != 0 && tly_class_of(dtype) != TLY_FLOATING &&
                      tally_dtype_bytes(dtype) == 8;
     return wide ? tly_operator_find(o->wide) : o;
@@ -94,8 +94,8 @@ int tly_is_checked_as(const tly_problem *p, tly_range_check watch)
  * squares 2^95 and 2^319. */
 static int sums_stay(const tly_problem *p)
 {
-    return p->tensor[TLY_IN].dtype == TALLY_F16 ||
-           (p->acc == TALLY_F64 && p->tensor[TLY_IN].dtype != TALLY_F64);
+    const tally_dtype dtype = tly_element_dtype(p);
+    return dtype == TALLY_F16 || (p->acc == TALLY_F64 && dtype != TALLY_F64);
 }
 
 int tly_keeps_range(const tly_problem *p)

@@ -49,7 +49,7 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     const tly_operator *o = p->op < TALLY_OP_COUNT ? tly_operator_find(p->op) : NULL;
     const char *op = tally_op_name((tally_op)p->op);
     const char *dtype = tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype);
-    uint32_t outputs = o != NULL ? outputs_of(o, p->tensor[TLY_IN].dtype) : 0;
+    uint32_t outputs = o != NULL ? outputs_of(o, (uint8_t)tly_element_dtype(p)) : 0;
     char made[LIST];
     if (o == NULL) {
         tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s",
@@ -58,7 +58,7 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     } else if (outputs == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op, dtype);
         tly_error_hint(error, "kernels of %s exist for %s", op, list_dtypes(o->dtypes, made));
-    } else if ((outputs >> p->tensor[TLY_OUT].dtype & 1) == 0) {
+    } else if (p->program.type == 0 && (outputs >> p->tensor[TLY_OUT].dtype & 1) == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->tensor[TLY_OUT].dtype));
         const int same = outputs >> p->tensor[TLY_IN].dtype & 1;

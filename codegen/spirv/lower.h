@@ -12,6 +12,7 @@
 
 #include "../../runtime/problem/abi.h"
 #include "../kir/internal.h"
+#include "../../runtime/problem/gpu.h"
 #include "module.h"
 #include "spirv.h"
 
@@ -37,7 +38,7 @@ typedef struct tly_spv_lowering {
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
     uint32_t push;
     uint32_t blocks[5]; /* storage buffer types, by log2 of the element's bytes */
-    uint32_t buffers[TLY_TENSOR_COUNT + 1][5]; /* variables, by binding and element */
+    uint32_t buffers[TLY_GPU_BINDINGS][5]; /* variables, by binding and element */
     uint32_t written;                          /* bindings that are stored to, as bits */
     uint32_t narrow[2]; /* address form: the types of pointers to blocks of 8 and 16 bits */
     uint32_t shared_count;

@@ -72,7 +72,7 @@ void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_v
         return;
     }
     /* Bindings are those of the tensors, and the scratch. */
-    result->root = (uint8_t)(arg == KIR_ARG_SCRATCH ? TLY_TENSOR_COUNT : kir_arg_tensor(arg));
+    result->root = (uint8_t)(arg == KIR_ARG_SCRATCH ? TLY_GPU_SCRATCH : kir_arg_tensor(arg));
     if (l->options->addresses) {
         result->id[TLY_SPV_LOW] = words[0];
         result->id[TLY_SPV_HIGH] = words[1];
@@ -170,10 +170,9 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
 /* A binding seen as an array of elements. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
-    static const char *const names[TLY_TENSOR_COUNT + 1][5] = {
+    static const char *const names[TLY_GPU_BINDINGS][5] = {
 #define NAMES(t) { t "_u8", t "_u16", t "_u32", t "_uvec2", t "_uvec4" },
-#define TENSOR(T, t, is_written, meaning) NAMES(#t)
-        TLY_TENSORS(TENSOR) NAMES("scratch")
+        [TLY_IN] = NAMES("in")[TLY_OUT] = NAMES("out")[TLY_GPU_SCRATCH] = NAMES("scratch")
     };
     tly_spv_module *m = &l->m;
     uint32_t *made = &l->buffers[binding][log2];
@@ -200,7 +199,7 @@ static int may_change(const tly_spv_lowering *l, unsigned binding)
 /* Memory without Aliased is nobody else's; Restrict says so to compilers that ask (docs/isa.md). */
 void tly_spv_decorate_buffers(tly_spv_lowering *l)
 {
-    for (unsigned binding = 0; binding <= TLY_TENSOR_COUNT; binding++) {
+    for (unsigned binding = 0; binding < TLY_GPU_BINDINGS; binding++) {
         for (unsigned log2 = 0; log2 < 5; log2++) {
             uint32_t id = l->buffers[binding][log2];
             if (id == 0) {

@@ -95,10 +95,17 @@ static tally_dtype key_of(tally_dtype dtype, int scan, int indexed)
     return !indexed && (key == TALLY_U16 || key == TALLY_U8) ? TALLY_U32 : TALLY_I32;
 }
 
+tally_dtype tly_expressions_type(const tally_descriptor *full)
+{
+    return full->acc == TALLY_BOOL ? TALLY_U8 : (tally_dtype)full->acc;
+}
+
 tally_dtype tly_problem_accumulator(const tally_descriptor *full)
 {
     const tly_op_facts *op = &tly_ops[full->op];
-    const tally_dtype acc = (tally_dtype)full->acc, dtype = (tally_dtype)full->dtype;
+    const int has_stages = full->map[0] != 0 || full->post[0] != 0;
+    const tally_dtype acc = (tally_dtype)full->acc;
+    const tally_dtype dtype = has_stages ? tly_expressions_type(full) : (tally_dtype)full->dtype;
     switch (op->computes) {
     case TLY_COMPUTES_WIDEST:
         return acc == TALLY_I32 ? TALLY_I64 : acc == TALLY_U32 ? TALLY_U64 : acc;

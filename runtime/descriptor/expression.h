@@ -145,7 +145,7 @@ int tly_dtype_fits(tally_dtype dtype, tally_dtype type);
 /* Whether a type of expressions is an integer. */
 int tly_type_is_integer(tally_dtype type);
 
-/* expression_type.c: the type of the expressions of a descriptor whose acc is resolved. */
+/* descriptor_facts.c: the type of the expressions of a descriptor whose acc is resolved. */
 tally_dtype tly_expressions_type(const tally_descriptor *full);
 
 /* expression_type.c: judges the operations and constants of expression `id` for a type, and adds

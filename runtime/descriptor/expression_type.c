@@ -38,11 +38,6 @@ int tly_type_is_integer(tally_dtype type)
     return !reach[type].is_float;
 }
 
-tally_dtype tly_expressions_type(const tally_descriptor *full)
-{
-    return full->acc == TALLY_BOOL ? TALLY_U8 : (tally_dtype)full->acc;
-}
-
 static int is_named(const char *text)
 {
     return text[0] == 'i' || text[0] == 'n';

@@ -42,16 +42,17 @@ int tly_has_stages(const tally_descriptor *d)
     return memcmp((const char *)d + first, (const char *)&none + first, sizeof none - first) != 0;
 }
 
-const char *tly_stages_field(const tally_descriptor *d)
+const char *tly_unmade_field(const tally_descriptor *d)
 {
     const struct {
         const char *field;
         int is_set;
     } rows[] = {
-        { "a", d->operands[0].dtype != 0 }, { "map", d->map[0] != 0 },
-        { "coef", d->coef[0] != 0 },        { "post", d->post[0] != 0 },
-        { "reset", d->reset[0] != 0 },      { "segments", d->segment_dtype != 0 },
-        { "every", d->every != 0 },         { "carry", d->carry != 0 },
+        { "coef", d->coef[0] != 0 },
+        { "reset", d->reset[0] != 0 },
+        { "segments", d->segment_dtype != 0 },
+        { "every", d->every != 0 },
+        { "carry", d->carry != 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {

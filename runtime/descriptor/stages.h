@@ -26,9 +26,9 @@ static inline int tly_shows_stages(const tally_descriptor *d)
     return (set | (uint32_t)d->carry | (uint32_t)d->segment_dtype) != 0;
 }
 
-/* The first option of a resolved descriptor that is one of these, by its name; NULL: there is
+/* The first option of a resolved descriptor that no kernel exists for, by its name; NULL: there is
  * none. */
-const char *tly_stages_field(const tally_descriptor *d);
+const char *tly_unmade_field(const tally_descriptor *d);
 
 /* The first half of the check: reads expressions and drops those that are defaults. Other checks of
  * dtypes depend on which ones there are. If an error has a position, it counts in the expression

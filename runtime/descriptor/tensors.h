@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, is_written, meaning);
- * whatever handles tensors has an array with one element for each, and loops over it.
+ * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, member, is_written, home,
+ * meaning). `member` is its field in tally_buffers. `home` says where a device finds its parameters:
+ * in the push constants (PUSH), or in the block at the start of the scratch (BLOCK). Whatever
+ * handles tensors has an array with an element for each, and loops over those that a kernel has:
+ * the input, the output and so many operands.
  */
 #ifndef TLY_TENSORS_H
 #define TLY_TENSORS_H
 
 #define TLY_TENSORS(TENSOR) \
-    TENSOR(IN, in, 0, "what is read") \
-    TENSOR(OUT, out, 1, "what is made")
+    TENSOR(IN, in, in, 0, PUSH, "what is read") \
+    TENSOR(OUT, out, out, 1, PUSH, "what is made") \
+    TENSOR(A, a, operand[0], 0, BLOCK, "operand a") \
+    TENSOR(B, b, operand[1], 0, BLOCK, "operand b") \
+    TENSOR(C, c, operand[2], 0, BLOCK, "operand c") \
+    TENSOR(D, d, operand[3], 0, BLOCK, "operand d")
 
 typedef enum tly_tensor_number {
-#define TLY_NUMBER(T, t, is_written, meaning) TLY_##T,
+#define TLY_NUMBER(T, t, member, is_written, home, meaning) TLY_##T,
     TLY_TENSORS(TLY_NUMBER)
 #undef TLY_NUMBER
-        TLY_TENSOR_COUNT
+        TLY_TENSOR_COUNT,
+    TLY_FIRST_OPERAND = TLY_A
 } tly_tensor_number;
 
 /* A bit for each that a kernel writes. */
 enum {
-#define TLY_WRITTEN_BIT(T, t, is_written, meaning) | (is_written) << TLY_##T
+#define TLY_WRITTEN_BIT(T, t, member, is_written, home, meaning) | (is_written) << TLY_##T
     TLY_WRITTEN = 0 TLY_TENSORS(TLY_WRITTEN_BIT)
 #undef TLY_WRITTEN_BIT
 };
@@ -29,11 +37,11 @@ static inline int tly_is_written(int tensor)
     return TLY_WRITTEN >> tensor & 1;
 }
 
-/* "in", "out": as fields of errors, of manifests and of tally_buffers. */
+/* "in", "out", "a": as fields of errors, of manifests and of tally_buffers. */
 static inline const char *tly_tensor_name(int tensor)
 {
     static const char *const names[] = {
-#define TLY_NAME(T, t, is_written, meaning) #t,
+#define TLY_NAME(T, t, member, is_written, home, meaning) #t,
         TLY_TENSORS(TLY_NAME)
 #undef TLY_NAME
     };

@@ -75,7 +75,7 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
     for (int32_t i = 0; i < g->outer_rank; i++) {
         s.outer[i].size = g->outer[i].size;
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         read_tensor(p, g, l, t, &s);
     }
     return s;
@@ -230,7 +230,7 @@ static uint64_t align(uint64_t n)
 static void push_outer(const list *a, const window *w, tly_push *push)
 {
     for (int32_t i = 0; !a->plan->literal && i < a->s->outer_rank; i++) {
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             push->tensor[t].outer[i] = a->s->outer[i].stride[t];
         }
         push->outer_size[i] = i < a->c->dim    ? 1
@@ -268,7 +268,7 @@ static int are_multiples(const list *a, int tensor)
 static uint32_t aligned_strides(const list *a)
 {
     int aligned = 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         if (counts(a->l->block_bytes > 0, t) && (a->l->loose >> t & 1) == 0) {
             aligned = aligned && are_multiples(a, t);
         }
@@ -309,7 +309,7 @@ static void add_window(const list *a, const window *w)
         .rows = (uint32_t)w->rows,
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         push.tensor[t].axis = s->tensor[t].axis;
         push.tensor[t].lane = s->tensor[t].lane;
     }
@@ -317,7 +317,7 @@ static void add_window(const list *a, const window *w)
     uint32_t strides = aligned_strides(a);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
         int64_t length = tly_smaller(a->c->positions, s->length - from);
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             push.tensor[t].base = (uint64_t)(w->at[t] + from * s->tensor[t].axis);
         }
         push.length = (uint32_t)(s->step > 0 ? s->step : length);
@@ -333,7 +333,7 @@ static void add_window(const list *a, const window *w)
 /* Moves a window `count` strides on. */
 static void move(window *w, const int64_t *stride, int64_t count)
 {
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         w->at[t] += stride[t] * count;
     }
 }
@@ -342,7 +342,7 @@ static void add_lanes(const list *a, const window *rows)
 {
     const shape *s = a->s;
     int64_t stride[TLY_TENSOR_COUNT];
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         stride[t] = s->tensor[t].lane;
     }
     for (int64_t lane = 0; lane < s->lanes; lane += a->c->lanes) {
@@ -360,7 +360,7 @@ static void add_rows(const list *a)
     const cutting *c = a->c;
     int64_t within = rows_within(s, c->dim);
     window w = { .rows = within, .indices = 1 };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         w.at[t] = s->tensor[t].first;
     }
     if (c->dim < 0) {
@@ -440,7 +440,7 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
     memcpy(&b->real32, &single, sizeof single);
     for (int32_t i = 0; i < g->reduced_rank; i++) {
         b->reduced_size[i] = steps > 0 ? (uint32_t)g->reduced[i].size : 1;
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             b->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
         }
     }
@@ -473,7 +473,7 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
                         "the device's limits cut this into %lld dispatches, and the limit is %lld",
                         (long long)count, (long long)MOST_STEPS);
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         steps->low[t] = s.tensor[t].low;
         steps->end[t] = s.tensor[t].high;
     }
@@ -504,7 +504,7 @@ tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases
 {
     tly_push push = step->push;
     push.scratch = bases->scratch;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         push.tensor[t].base += bases->tensor[t];
         if (counts((int)step->reads, t) && upwards(&push.tensor[t]) % VECTOR != 0) {
             push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;

@@ -43,7 +43,7 @@ void tly_gpu_steps_free(tly_gpu_steps *steps);
 /* Where element 0 of each tensor and the scratch are: addresses, or bytes from a binding's start
  * (then perhaps negative). */
 typedef struct tly_gpu_bases {
-    uint64_t tensor[TLY_TENSOR_COUNT], scratch;
+    uint64_t tensor[TLY_FIRST_OPERAND], scratch;
 } tly_gpu_bases;
 
 /* The push constants of a step. */

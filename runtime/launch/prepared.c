@@ -25,7 +25,7 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
 {
     const tly_tensor_place *out = &g->tensor[TLY_OUT];
     const int64_t out_bytes = tly_element_bytes(p, TLY_OUT);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(p); t++) {
         const tly_tensor_place *from = &g->tensor[t];
         const int64_t bytes = tly_element_bytes(p, t);
         rules->misaligned[t] = (uintptr_t)(bytes - 1);
@@ -38,6 +38,7 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
         }
     }
     rules->in_place = may_be_in_place(p, g);
+    rules->tensors = tly_tensors_of(p);
 }
 
 void tly_prepared_check(tly_prepared *r, const tly_problem *p, const tly_geometry *g)
@@ -97,7 +98,7 @@ static void make_reduction(tly_prepared *r, const tly_problem *p, const tly_geom
     args->reduced_rank = g->reduced_rank;
     for (int i = 0; i < g->reduced_rank; i++) {
         args->reduced_size[i] = g->reduced[i].size;
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < tly_tensors_of(p); t++) {
             args->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
         }
     }
@@ -197,7 +198,7 @@ static void make_args(tly_prepared *r, const tly_problem *p, const tly_geometry 
     for (int i = 0; i < args->outer_rank; i++) {
         args->outer_size[i] = outer[i].size;
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(p); t++) {
         const int64_t bytes = tly_element_bytes(p, t);
         args->tensor[t].axis = g->tensor[t].axis * bytes;
         args->tensor[t].lane = g->tensor[t].lane * bytes;
@@ -243,7 +244,7 @@ void tly_prepared_make(tly_prepared *r, const tly_problem *p, const tly_geometry
     r->form = l->form;
     r->bytes = tly_multiply(g->rows * g->length * g->inner, each);
     make_args(r, p, g, l, r->bytes > far);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(p); t++) {
         r->first[t] = g->tensor[t].first * tly_element_bytes(p, t);
     }
     make_scratch(r, g, l, scratch);

@@ -39,6 +39,7 @@ typedef struct tly_rules {
     tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */
     uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */
     int64_t in_place;                       /* input and output may be the same memory */
+    int64_t tensors;                        /* how many there are */
 } tly_rules;
 
 /* A caller's tensors: the addresses of their elements 0. */
@@ -101,16 +102,20 @@ static inline int tly_is_apart_by(const tly_rules *rules, int tensor, int64_t d)
            (d == 0 && tensor == TLY_IN && rules->in_place);
 }
 
+static inline int tly_is_acceptable(const tly_rules *rules, const tly_pointers *p, int t)
+{
+    const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
+    return p->at[t] != NULL && !tly_is_misaligned(rules, t, p->at[t]) &&
+           (tly_is_written(t) || tly_is_apart_by(rules, t, d));
+}
+
 static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
 {
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
-        if (p->at[t] == NULL || tly_is_misaligned(rules, t, p->at[t]) ||
-            (!tly_is_written(t) && !tly_is_apart_by(rules, t, d))) {
-            return 0;
-        }
+    int fine = tly_is_acceptable(rules, p, TLY_IN) && tly_is_acceptable(rules, p, TLY_OUT);
+    for (int t = TLY_FIRST_OPERAND; t < rules->tensors; t++) {
+        fine = fine && tly_is_acceptable(rules, p, t);
     }
-    return 1;
+    return fine;
 }
 
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
@@ -123,13 +128,17 @@ static inline void tly_prepared_complete(const tly_prepared *r, const tly_pointe
     if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
         memcpy(args, &r->args, offsetof(tly_args, outer_size[FEW]));
         const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             memcpy(&args->tensor[t].axis, &r->args.tensor[t].axis, steps);
         }
     } else {
-        *args = r->args;
+        memcpy(args, &r->args, offsetof(tly_args, tensor[TLY_FIRST_OPERAND]));
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+        args->tensor[t].base = p->at[t] + r->first[t];
+    }
+    for (int t = TLY_FIRST_OPERAND; t < r->rules.tensors; t++) {
+        args->tensor[t] = r->args.tensor[t];
         args->tensor[t].base = p->at[t] + r->first[t];
     }
     args->flags = p->at[TLY_IN] == p->at[TLY_OUT] ? 0 : flags;

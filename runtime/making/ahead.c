@@ -120,7 +120,7 @@ static const tly_ahead_variant *find(const tly_ahead_variant *variants, int64_t 
     int64_t low = 0;
     while (low < count) {
         const int64_t middle = low + (count - low) / 2;
-        const int order = tly_problem_order(problem, &variants[middle].problem);
+        const int order = tly_problem_order(problem, variants[middle].facts);
         if (order == 0) {
             return &variants[middle];
         }

@@ -10,6 +10,8 @@
 
 #include "../launch/prepared.h"
 
+enum { TLY_FACT_WORDS = TLY_FACT_BYTES / 8 };
+
 /* A word's kernel for one level. */
 typedef struct tly_ahead_code {
     tly_entry entry; /* NULL: there is nothing to do */
@@ -28,7 +30,7 @@ typedef struct tly_ahead_word {
 typedef struct tly_ahead_variant {
     tly_entry entry;
     int64_t level;
-    tly_problem problem;
+    uint64_t facts[TLY_FACT_WORDS]; /* of the problem */
     tly_launch launch;
 } tly_ahead_variant;
 
@@ -39,16 +41,20 @@ typedef struct tly_ahead_open {
     tly_ahead_variant variants[];
 } tly_ahead_open;
 
-/* The order of problems: below 0, 0, above 0. */
-static inline int tly_problem_order(const tly_problem *a, const tly_problem *b)
+/* The order of problems by their facts: below 0, 0, above 0. */
+static inline int tly_problem_order(const void *a, const void *b)
 {
-    uint64_t x[2], y[2];
+    uint64_t x[TLY_FACT_WORDS], y[TLY_FACT_WORDS];
     memcpy(x, a, sizeof x);
     memcpy(y, b, sizeof y);
-    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
+    size_t i = 0;
+    while (i + 1 < TLY_FACT_WORDS && x[i] == y[i]) {
+        i++;
+    }
+    return (x[i] > y[i]) - (x[i] < y[i]);
 }
 
-_Static_assert(sizeof(tly_problem) == 16 && sizeof(tally_descriptor) % 8 == 0 &&
+_Static_assert(TLY_FACT_BYTES % 8 == 0 && sizeof(tally_descriptor) % 8 == 0 &&
                    sizeof(tly_launch) % 8 == 0,
                "words of 64 bits");
 

@@ -154,7 +154,7 @@ static int64_t word_of(const run *r)
 
 static tally_status copy_in(run *r, const tly_pointers *p, tally_error *error)
 {
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
         const tly_tensor_place *g = &r->request.geometry.tensor[t];
         const tally_dtype dtype = (tally_dtype)r->request.problem.tensor[t].dtype;
         const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
@@ -230,7 +230,7 @@ static tally_status run_cpu(run *r, tally_error *error)
                       r->context->limits.scratch_bytes, tly_stream_bytes());
     status = lay(r, SCRATCH, 0, (int64_t)prepared.scratch_bytes, 1, error);
     tly_args args = prepared.args;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
         args.tensor[t].base = (char *)(uintptr_t)(r->zero[t] + (uint64_t)prepared.first[t]);
     }
     args.flags = prepared.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
@@ -319,7 +319,7 @@ static tally_status run_all(run *r, const tly_pointers *p, tally_error *error)
     if (g->empty) {
         return TALLY_OK;
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
         if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low) {
             return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
                             "%s is NULL, and the tensor is not empty", tly_tensor_name(t));

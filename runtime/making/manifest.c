@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRATCH = TLY_TENSOR_COUNT, BINDINGS, ALIGN = 16 };
+enum { SCRATCH = TLY_GPU_SCRATCH, BINDINGS, ALIGN = 16 };
 
 /* A manifest with all that it points to. */
 typedef struct whole {
@@ -106,7 +106,7 @@ static uint64_t tensor_bytes(int64_t end)
 /* Modules of scans may name a scratch that this kernel has no use for; it must be bound. */
 static void take_buffers(whole *w, const tly_gpu_steps *s)
 {
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         add_buffer(w, tly_tensor_name(t), (uint32_t)t, tensor_bytes(s->end[t]));
     }
     if (s->has_block || w->required.bindings >> SCRATCH & 1) {
@@ -160,7 +160,7 @@ static tally_status check(const tly_request *r, tally_error *error)
                         "a manifest is for a Vulkan device, by its name or a profile");
     }
     const int64_t range = r->caps.buffer_range, room = range - 2 * (int64_t)r->caps.offset_align;
-    for (int t = 0; t < TLY_TENSOR_COUNT && !g->empty; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND && !g->empty; t++) {
         const int64_t low = g->tensor[t].low, high = g->tensor[t].high;
         const tally_dtype dtype = (tally_dtype)r->problem.tensor[t].dtype;
         const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);

@@ -44,10 +44,12 @@ typedef struct packed {
 
 static void add(tly_search *s, const tly_problem *p)
 {
-    uint64_t words[2];
+    uint64_t words[TLY_FACT_WORDS], mixed = 0;
     memcpy(words, p, sizeof words);
-    uint32_t at = (uint32_t)((words[0] ^ words[1] * 31) * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
-                  TLY_VARIANTS_BUCKETS;
+    for (int i = 0; i < TLY_FACT_WORDS; i++) {
+        mixed = mixed * 31 ^ words[i];
+    }
+    uint32_t at = (uint32_t)(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 40) % TLY_VARIANTS_BUCKETS;
     for (; s->buckets[at] != 0; at = (at + 1) % TLY_VARIANTS_BUCKETS) {
         if (memcmp(&s->found[s->buckets[at] - 1], p, sizeof *p) == 0) {
             return;

@@ -28,7 +28,7 @@ enum { TLY_DIMS = 7 };
 #define TLY_CPU_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_CPU_##cpu(member[TLY_DIMS])
 typedef struct tly_tensor {
-    TLY_TENSOR_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS, , )
+    TLY_TENSOR_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS, , , PUSH)
 } tly_tensor;
 typedef struct tly_args {
     TLY_LAUNCH_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS)
@@ -106,7 +106,7 @@ typedef struct tly_launch {
     char level[16];
 } tly_launch;
 
-_Static_assert(sizeof(tly_args) == 464 && sizeof(tly_tensor) == 136, "ABI");
+_Static_assert(sizeof(tly_args) == 1008 && sizeof(tly_tensor) == 136, "ABI");
 _Static_assert(sizeof(tly_task) == 64, "ABI");
 
 #endif

@@ -19,6 +19,7 @@ typedef struct shape {
     tly_dim dims[TALLY_MAX_RANK];
     int32_t count;
     int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
+    tly_dim along;                   /* axis or lanes: what the elements of a vector lie along */
 } shape;
 
 void tly_flip_dim(tly_dim *dim, int64_t *first)
@@ -90,15 +91,61 @@ void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
     }
 }
 
+void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
+{
+    int64_t strides[TALLY_MAX_RANK];
+    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
+        (void)tly_operand_strides(full, i, strides);
+        dim->stride[TLY_FIRST_OPERAND + i] = strides[d];
+    }
+}
+
+void tly_begin_operands(const tally_descriptor *full, int64_t *first)
+{
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        first[TLY_FIRST_OPERAND + i] = full->operands[i].offset;
+    }
+}
+
+static int8_t literal(int64_t step, int64_t most)
+{
+    return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
+}
+
+void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *p,
+                      tly_geometry *g)
+{
+    int64_t strides[TALLY_MAX_RANK];
+    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
+        const int t = TLY_FIRST_OPERAND + i;
+        tly_tensor_place *place = &g->tensor[t];
+        p->tensor[t].dtype = (uint8_t)full->operands[i].dtype;
+        p->tensor[t].step = literal(along->stride[t], 1);
+        (void)tly_operand_strides(full, i, strides);
+        tly_extent(full->rank, full->sizes, strides, full->operands[i].offset, &place->low,
+                   &place->high);
+    }
+}
+
+int tly_operands_are_even(const tly_dim *axis, const tly_dim *lane, int direction)
+{
+    int even = 1;
+    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
+        even = even && spans(direction * axis->stride[t], lane->size, lane->stride[t]);
+    }
+    return even;
+}
+
 /* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .first = { d->in_offset, d->out_offset } };
+    tly_begin_operands(d, s.first);
     for (int32_t i = 0; i < d->rank; i++) {
         tly_dim dim = { d->sizes[i], { d->in_strides[i], d->out_strides[i] } };
+        tly_add_operands(d, i, &dim);
         if (i == d->axis) {
-            /* One element has no strides: any would do, 1 makes packed neighbours a stream. */
-            s.axis = dim.size > 1 ? dim : (tly_dim){ 1, { 1, 1 } };
+            s.axis = dim;
             if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
                 tly_flip_dim(&s.axis, s.first);
             }
@@ -114,12 +161,12 @@ static shape read_shape(const tally_descriptor *d)
         }
     }
     tly_merge_dims(s.dims, &s.count);
+    if (s.axis.size == 1) {
+        /* One element has no strides: any would do, and these make neighbours a stream. */
+        s.axis = s.count > 0 ? s.dims[s.count - 1] : (tly_dim){ .stride = { 0 } };
+        s.axis.size = s.axis.stride[TLY_IN] = s.axis.stride[TLY_OUT] = 1;
+    }
     return s;
-}
-
-static int8_t literal(int64_t step, int64_t most)
-{
-    return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
 }
 
 static int64_t size_of(int64_t stride)
@@ -141,11 +188,13 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
                          size_of(p->tensor[TLY_OUT].step) == 1 &&
                          (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     g->inner = 1;
+    s->along = s->axis;
 }
 
 static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tly_geometry *g)
 {
     tly_dim lane = tly_take_dim(s->dims, &s->count, lanes);
+    s->along = lane;
     p->form = (uint8_t)form;
     p->interleave = 1;
     p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
@@ -185,7 +234,8 @@ static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
         size_of(s->axis.stride[TLY_IN]) != lane->size) {
         return 0;
     }
-    return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
+    const int direction = s->axis.stride[TLY_IN] > 0 ? 1 : -1;
+    return tly_operands_are_even(&s->axis, lane, direction) ? direction : 0;
 }
 
 static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
@@ -217,7 +267,10 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         tly_flip_dim(lane, s->first);
     }
     int64_t unit = lane->size;
-    s->axis = (tly_dim){ s->axis.size * unit, { direction, direction } };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) { /* after a flip lanes run as the axis does */
+        s->axis.stride[t] = lane->stride[t];
+    }
+    s->axis.size *= unit;
     s->count--;
     set_rows(s, unit, p, g);
 }
@@ -251,7 +304,7 @@ static void set_empty(tly_problem *p, tly_geometry *g)
     p->form = TLY_ROWS;
     p->rows.contiguous = p->interleave = 1;
     g->empty = 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         p->tensor[t].step = 1;
         g->tensor[t].axis = 1;
         g->tensor[t].high = -1;
@@ -301,6 +354,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     tly_tensor_place *in = &geometry->tensor[TLY_IN], *out = &geometry->tensor[TLY_OUT];
     tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
     tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &out->low, &out->high);
+    tly_set_operands(full, &s.along, problem, geometry);
 }
 
 void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
@@ -324,5 +378,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
         tly_canonicalise_reduction(full, problem, geometry);
     }
     tly_specialise(problem, geometry);
-    share_signs(problem);
+    if (full->map[0] == 0 && full->post[0] == 0) { /* expressions see the sign */
+        share_signs(problem);
+    }
 }

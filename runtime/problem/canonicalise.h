@@ -28,6 +28,19 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 
 /* --- shared by scans and reductions --- */
 
+/* The operands' part of a dim, and of the first indices: the stride along dim `d` of the input. */
+void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim);
+void tly_begin_operands(const tally_descriptor *full, int64_t *first);
+
+/* Sets what of the operands' facts and places follows from axis, lanes and first indices. `along`:
+ * the strides of what a vector's elements lie along. */
+void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *problem,
+                      tly_geometry *geometry);
+
+/* Whether the operands have even steps through a block of `lane` and, around it, `axis`, of which
+ * the axis is walked upwards (1) or downwards (-1). */
+int tly_operands_are_even(const tly_dim *axis, const tly_dim *lane, int direction);
+
 /* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
 void tly_flip_dim(tly_dim *dim, int64_t *first);
 

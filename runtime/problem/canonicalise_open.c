@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../descriptor/descriptor.h"
+#include "../descriptor/stages.h"
 
 /* What an open size stands for: more than any size that a kernel has as a literal. */
 #define LARGE_SIZE 65536
@@ -70,6 +71,9 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *pr
         }
     }
     tly_canonicalise_closed(&full, problem, geometry);
+    if (tly_has_stages(resolved)) {
+        tly_program_make(resolved, &problem->program);
+    }
 }
 
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)

@@ -55,11 +55,13 @@ static void add_reduced(shape *s, tly_dim dim)
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .first = { d->in_offset, d->out_offset } };
+    tly_begin_operands(d, s.first);
     int32_t out = 0;
     s.ordered = tly_sequence_of(d) != TLY_SEQUENCE_FREE || d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
         tly_dim dim = { d->sizes[i], { d->in_strides[i], 0 } };
+        tly_add_operands(d, i, &dim);
         if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
             dim.stride[TLY_OUT] = is_reduced ? 0 : d->out_strides[out];
             out++;
@@ -158,10 +160,11 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
             put_last_first(&s);
         }
     }
+    tly_dim along = { .size = 0 };
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;
     if (lanes >= 0) {
-        const tly_dim lane = tly_take_dim(s.kept, &s.kept_count, lanes);
+        const tly_dim lane = along = tly_take_dim(s.kept, &s.kept_count, lanes);
         problem->form = TLY_REDUCED_LANES;
         problem->tensor[TLY_IN].step = literal(lane.stride[TLY_IN]);
         problem->tensor[TLY_OUT].step = literal(lane.stride[TLY_OUT]);
@@ -176,10 +179,14 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         last = s.reduced[--s.reduced_count];
     }
     if (lanes < 0) {
+        along = last;
         problem->tensor[TLY_IN].step = literal(last.stride[TLY_IN]);
     }
     g->length = last.size;
-    g->tensor[TLY_IN].axis = last.stride[TLY_IN];
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        g->tensor[t].axis = last.stride[t];
+        g->tensor[t].first = s.first[t];
+    }
     g->steps = 1;
     g->reduced_rank = s.reduced_count;
     for (int32_t i = 0; i < s.reduced_count; i++) {
@@ -188,8 +195,6 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     tly_set_outer(g, s.kept, s.kept_count);
     tly_tensor_place *in = &g->tensor[TLY_IN], *out = &g->tensor[TLY_OUT];
-    in->first = s.first[TLY_IN];
-    out->first = s.first[TLY_OUT];
     if (g->length == 0 || g->steps == 0 || g->empty) { /* no element is read */
         in->high = in->first - 1;
         in->low = in->first;
@@ -197,4 +202,5 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
     }
     tly_extent(rank, sizes, full->out_strides, full->out_offset, &out->low, &out->high);
+    tly_set_operands(full, &along, problem, g);
 }

@@ -18,7 +18,8 @@
 
 #define TLY_GPU_ABI_VERSION 2u
 #define TLY_GPU_PASSES 3
-#define TLY_GPU_BINDINGS (TLY_TENSOR_COUNT + 1) /* and the scratch */
+#define TLY_GPU_SCRATCH TLY_FIRST_OPERAND /* its binding, behind the output's */
+#define TLY_GPU_BINDINGS (TLY_GPU_SCRATCH + 1)
 #define TLY_GPU_OUTER 2 /* outer dims that fit the push constants; more are literals of the code */
 
 #define TLY_GPU_NO(name)
@@ -34,28 +35,28 @@
 #define TLY_PUSH_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##push(member[TLY_GPU_OUTER])
 typedef struct tly_push_tensor {
-    TLY_TENSOR_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS, , )
+    TLY_TENSOR_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS, , , PUSH)
 } tly_push_tensor;
 typedef struct tly_push {
     TLY_LAUNCH_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS)
-    tly_push_tensor tensor[TLY_TENSOR_COUNT];
+    tly_push_tensor tensor[TLY_FIRST_OPERAND];
 } tly_push;
 
-/* What kernels of reductions read beside tly_push: at the start of the scratch, the same for all
+/* What kernels of reductions, and those with operands, read beside tly_push: at the start of the scratch, the same for all
  * dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
- * some whole steps, or a part of one. Little-endian. */
+ * some whole steps, or a part of one. Of input and output only `reduced` is here. Little-endian. */
 #define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
 #define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##block(member[TLY_DIMS])
 typedef struct tly_block_tensor {
-    TLY_TENSOR_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS, , )
+    TLY_TENSOR_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS, , , BLOCK)
 } tly_block_tensor;
 typedef struct tly_gpu_block {
     TLY_LAUNCH_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS)
     tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
-_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 888, "ABI");
 
 /* tly_push.flags */
 enum {

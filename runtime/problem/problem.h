@@ -10,9 +10,12 @@
 #ifndef TLY_PROBLEM_H
 #define TLY_PROBLEM_H
 
+#include <stddef.h>
+
 #include <tally/descriptor.h>
 
 #include "../descriptor/descriptor.h"
+#include "../descriptor/expression.h"
 #include "../descriptor/tensors.h"
 
 /* How the axis lies in memory. The scan runs forward in every form: a reverse scan has negated
@@ -79,7 +82,7 @@ typedef enum tly_reduced_way {
 typedef struct tly_tensor_facts {
     uint8_t dtype; /* tally_dtype */
     int8_t step;   /* elements: of the input -2 to 2 or TLY_ANY_STEP; of the output -1, 1 or
-                      TLY_ANY_STEP, -1 in TLY_ROWS only */
+                      TLY_ANY_STEP, -1 in TLY_ROWS only; of operands -1, 0, 1 or TLY_ANY_STEP */
 } tly_tensor_facts;
 
 /* The facts of each form. `least` is a lower bound of a small size, which vectors must fit: a power
@@ -126,10 +129,38 @@ typedef struct tly_problem {
         tly_lane_facts lanes;      /* TLY_COLUMNS, TLY_TRANSPOSED */
         tly_reduced_facts reduced; /* TLY_REDUCED_ROWS, TLY_REDUCED_LANES */
     };
-    tly_tensor_facts tensor[TLY_TENSOR_COUNT];
+    tly_tensor_facts tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
+    tly_program program;                       /* zero for words without expressions */
 } tly_problem;
 
-_Static_assert(sizeof(tly_problem) == 16, "every byte is a fact");
+/* All but the program, which a word's problems have in common. */
+#define TLY_FACT_BYTES offsetof(tly_problem, program)
+
+_Static_assert(TLY_FACT_BYTES == 24 && sizeof(tly_problem) == 24 + sizeof(tly_program),
+               "every byte is a fact");
+
+/* Tensors of a kernel: the input, the output, and its operands. */
+static inline int tly_tensors_of(const tly_problem *p)
+{
+    int count = TLY_FIRST_OPERAND;
+    while (count < TLY_TENSOR_COUNT && p->tensor[count].dtype != 0) {
+        count++;
+    }
+    return count;
+}
+
+/* The dtype of what operators combine: the input's, or that of the expressions. */
+static inline tally_dtype tly_element_dtype(const tly_problem *p)
+{
+    return p->program.type != 0 ? (tally_dtype)p->program.type
+                                : (tally_dtype)p->tensor[TLY_IN].dtype;
+}
+
+/* Whether expressions make what is combined (TLY_EXPRESSION_MAP) or stored (TLY_EXPRESSION_POST). */
+static inline int tly_has_expression(const tly_problem *p, int id)
+{
+    return p->program.code[id][0] != TLY_POSTFIX_END;
+}
 
 typedef struct tly_dim {
     int64_t size;

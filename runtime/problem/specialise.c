@@ -27,6 +27,11 @@ static int64_t accumulator_bytes(const tly_problem *p)
     return (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
 }
 
+static int has_operands(const tly_problem *p)
+{
+    return tly_tensors_of(p) > TLY_FIRST_OPERAND;
+}
+
 /* ---- scans ---------------------------------------------------------------------------------- */
 
 static void specialise_rows(tly_problem *p, const tly_geometry *g)
@@ -101,7 +106,7 @@ static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
     const uint8_t way = bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
                         : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
                                                             : TLY_REDUCED_ONE;
-    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1) {
+    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1 || has_operands(p)) {
         return;
     }
     if (g->steps == 1 || way == TLY_REDUCED_ONE) {
@@ -128,9 +133,19 @@ static int is_brief(const tly_problem *p, const tly_geometry *g)
            tly_element_bytes(p, TLY_IN) >= BYTES;
 }
 
+/* Whether steps of all operands are even through lanes and the axis around them. */
+static int are_even(const tly_geometry *g)
+{
+    int even = 1;
+    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
+        even = even && g->tensor[t].axis == tly_multiply(g->inner, g->tensor[t].lane);
+    }
+    return even;
+}
+
 static int is_packed(const tly_geometry *g)
 {
-    return g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
+    return are_even(g) && g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
            g->length >= TLY_REDUCED_BLOCK / g->inner;
 }
 
@@ -139,7 +154,7 @@ static int is_long(const tly_problem *p, const tly_geometry *g)
 {
     const int floats = tly_ops[p->op].sequence == TLY_SEQUENCE_FLOATS &&
                        tly_dtypes[p->tensor[TLY_OUT].dtype].largest == 0;
-    return floats && g->tensor[TLY_IN].lane == 1 && g->inner <= TLY_REDUCED_LONG_LANES &&
+    return floats && !has_operands(p) && g->tensor[TLY_IN].lane == 1 && g->inner <= TLY_REDUCED_LONG_LANES &&
            g->length >= TLY_REDUCED_LONG_STEPS;
 }
 

@@ -492,7 +492,8 @@ tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_bu
         return status;
     }
     const tly_pointers p = { {
-#define AT(T, t, is_written, meaning) [TLY_##T] = (char *)(uintptr_t)given.t,
+#define AT(T, t, member, is_written, home, meaning) \
+    [TLY_##T] = (char *)(uintptr_t)given.member,
         TLY_TENSORS(AT)
 #undef AT
     } };

@@ -75,7 +75,7 @@ typedef struct tly_vk_slot {
     VkDescriptorPool sets;
     VkDescriptorSet set;
     VkQueryPool queries; /* two timestamps, made for the first who asks */
-    tally_vulkan_buffer tensor[TLY_TENSOR_COUNT], scratch, staging;
+    tally_vulkan_buffer tensor[TLY_FIRST_OPERAND], scratch, staging;
     tly_vk_object *object; /* held while the slot is taken or pending; NULL: none */
     uint64_t until;        /* end of the waits of the call that took it; see tly_vk_until */
     int in_flight;         /* submitted, and not known to be done */
@@ -223,7 +223,7 @@ typedef struct tly_vk_place {
     int64_t offset;          /* bytes from the buffer's start to element 0 */
 } tly_vk_place;
 typedef struct tly_vk_places {
-    tly_vk_place tensor[TLY_TENSOR_COUNT], scratch;
+    tly_vk_place tensor[TLY_FIRST_OPERAND], scratch;
 } tly_vk_places;
 
 /* record.c: a pool with one set of the buffer form. */

@@ -77,7 +77,7 @@ static tally_status check_ranges(const tally_vulkan *v, const tly_request *reque
     uint32_t most = caps->buffer_range;
     int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
     int64_t larger = 0;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         const int64_t count = g->tensor[t].high - g->tensor[t].low + 1;
         larger = tly_larger(larger, count * tly_element_bytes(p, t));
     }

@@ -57,21 +57,20 @@ static VkDescriptorBufferInfo bind(const tally_vulkan *v, const tly_vk_place *pl
 static tly_gpu_bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
                                const tly_vk_places *places)
 {
-    enum { SCRATCH = TLY_TENSOR_COUNT };
     const tally_vulkan *v = k->vulkan;
     const tly_gpu_steps *s = &k->steps;
     tly_gpu_bases b = { 0 };
     VkDescriptorBufferInfo info[TLY_GPU_BINDINGS];
     info[TLY_OUT] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT], s->end[TLY_OUT],
                          &b.tensor[TLY_OUT]);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         /* A tensor without elements is never touched: any buffer will do. */
         info[t] = s->end[t] > s->low[t]
                       ? bind(v, &places->tensor[t], s->low[t], s->end[t], &b.tensor[t])
                       : info[TLY_OUT];
     }
     /* Nor may a scratch be that a module declares. */
-    info[SCRATCH] = s->scratch_bytes > 0
+    info[TLY_GPU_SCRATCH] = s->scratch_bytes > 0
                         ? bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes, &b.scratch)
                         : info[TLY_OUT];
     VkWriteDescriptorSet write = {
@@ -93,7 +92,7 @@ static uint64_t address_of(const tly_vk_place *place)
 static tly_gpu_bases addresses_of(const tally_vulkan_kernel *k, const tly_vk_places *places)
 {
     tly_gpu_bases b = { 0 };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         b.tensor[t] = address_of(&places->tensor[t]);
     }
     b.scratch = k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0;

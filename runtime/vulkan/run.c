@@ -39,7 +39,7 @@ static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot,
 {
     tally_vulkan *v = k->vulkan;
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
         status = tly_vk_slot_buffer(v, &slot->tensor[t], tensors[t].at + tensors[t].bytes, 0,
                                     error);
     }
@@ -54,7 +54,7 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
 {
     tally_vulkan *v = k->vulkan;
     tly_vk_places places = { .scratch = { slot->scratch.buffer, slot->scratch.address, 0 } };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         places.tensor[t] = place_of(&slot->tensor[t], &tensors[t]);
     }
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -72,7 +72,7 @@ static tally_status upload(tally_vulkan *v, tly_vk_slot *slot, const tensor *ten
                            const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
         if (!tly_is_written(t)) {
             status = tly_vk_upload_tensor(v, slot, &slot->tensor[t], tensors[t].at,
                                           &tensors[t].layout, tensors[t].bytes, p->at[t], error);
@@ -85,7 +85,7 @@ static tally_status download(tally_vulkan *v, tly_vk_slot *slot, const tensor *t
                              const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
         if (tly_is_written(t)) {
             status = tly_vk_download_tensor(v, slot, &slot->tensor[t], tensors[t].at,
                                             &tensors[t].layout, tensors[t].bytes, p->at[t], error);
@@ -97,9 +97,9 @@ static tally_status download(tally_vulkan *v, tly_vk_slot *slot, const tensor *t
 static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tensor tensors[TLY_TENSOR_COUNT];
+    tensor tensors[TLY_FIRST_OPERAND];
     tly_vk_slot *slot;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         tensors[t] = describe(k, t);
     }
     tally_status status = tly_vk_usable(v, error);

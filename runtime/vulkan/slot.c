@@ -15,7 +15,7 @@
 void tly_vk_slot_free(tally_vulkan *v, tly_vk_slot *s)
 {
     if (tly_vk_alive(v)) {
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             tly_vk_buffer_end(&s->tensor[t]);
         }
         tly_vk_buffer_end(&s->scratch);
@@ -170,7 +170,7 @@ void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep)
             tly_vk_slot_free(v, slot);
             return;
         }
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             trim(&slot->tensor[t]);
         }
         trim(&slot->scratch);

@@ -66,7 +66,7 @@ static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_pla
                                   tally_error *error)
 {
     const tly_vk_place *out = &p->tensor[TLY_OUT];
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         if (!tly_is_written(t) && p->tensor[t].buffer == out->buffer &&
             !tly_is_apart_by(&k->rules, t, out->offset - p->tensor[t].offset)) {
             return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
@@ -82,12 +82,11 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
 {
     const tly_gpu_steps *s = &k->steps;
     const tally_vulkan_range *const given[] = {
-#define GIVEN(T, t, is_written, meaning) [TLY_##T] = &buffers->t,
-        TLY_TENSORS(GIVEN)
-#undef GIVEN
+        [TLY_IN] = &buffers->in,
+        [TLY_OUT] = &buffers->out,
     };
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
         const need n = { tly_tensor_name(t), s->low[t], s->end[t],
                          (uint64_t)tly_element_bytes(&k->problem, t) };
         status = take_place(k, given[t], &n, &places->tensor[t], error);

@@ -226,7 +226,7 @@ static void scan_vectors(few_columns *k, const stream *s, kir_value count, kir_v
 static stream stream_from(few_columns *k, const stream *s, kir_value i)
 {
     stream rest;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < k->c->tensors; t++)
         rest.at[t] = address(k->c, s, t, i);
     rest.results = result_at(k, s->results, i);
     return rest;
@@ -295,7 +295,7 @@ static stream scan_blocks(few_columns *k, const stream *s, kir_value count)
     emit_for(c, &l, zero, count, block);
     last = tly_min(c, block, sub(c, count, l.i));
     stream part = *s;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         part.at[t] = address(c, s, t, l.i);
     scan_vectors(k, &part, last, NULL);
     kir_value more = less(c, add(c, l.i, block), count);
@@ -359,7 +359,7 @@ static void scan_row(few_columns *k, tly_row row)
     tly_build *c = k->c;
     kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->columns), history[MAX_HISTORY];
     stream s = { 0 };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < c->tensors; t++) {
         s.at[t] = row.at[t];
         if (down(c)) /* from the last lane on */
             s.at[t] = tly_at(c, s.at[t], sub(c, k->columns, imm(c, 1)), c->bytes[t]);

@@ -126,7 +126,7 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
         return first;
     k.lanes = arg(c, KIR_ARG_INNER);
     k.in_axis = tly_axis(c, TLY_IN);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         k.each[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));
     kir_value whole = tly_round_down(c, sub(c, end, first), k.count);

@@ -79,14 +79,14 @@ static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim
 static void add_outer(tly_gpu *g, int dim, kir_value x, kir_value *offset)
 {
     tly_build *c = &g->c;
-    const int64_t *const literal[TLY_TENSOR_COUNT] = { g->plan->outer_in, g->plan->outer_out };
-    kir_value by[TLY_TENSOR_COUNT];
+    const int64_t *const literal[TLY_FIRST_OPERAND] = { g->plan->outer_in, g->plan->outer_out };
+    kir_value by[TLY_FIRST_OPERAND];
     if (g->plan->literal)
         x = tly_gpu_as_offset(g, x);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         by[t] = g->plan->literal ? mul(c, x, tly_gpu_offset(g, literal[t][dim]))
                                  : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         offset[t] = add(c, offset[t], by[t]);
 }
 
@@ -123,24 +123,24 @@ static kir_value axis_step(tly_gpu *g, int tensor, int64_t *known)
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_value offset[TLY_TENSOR_COUNT], row = item->index;
+    kir_value offset[TLY_FIRST_OPERAND], row = item->index;
     int one_lane = c->p->form == TLY_ROWS && c->p->interleave == 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         offset[t] = tly_gpu_offset(g, 0);
     if (g->launch->form == TLY_GPU_LANES && !one_lane) {
         kir_value lanes = arg(c, KIR_ARG_INNER);
         row = quotient(g, item->index, lanes);
         kir_value lane = rest(g, item->index, lanes, row);
-        for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        for (int t = 0; t < TLY_FIRST_OPERAND; t++)
             offset[t] = scaled(g, lane, TLY_ARG(IN_LANE, t));
     }
     row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), offset);
     tly_gpu_row at;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         at.tensor[t].at = ptradd(c, arg(c, TLY_ARG(IN, t)), offset[t]);
         at.tensor[t].offset = offset[t];
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         at.tensor[t].step = axis_step(g, t, &at.tensor[t].known);
     return at;
 }
@@ -165,7 +165,7 @@ kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
     tly_gpu_row moved = *row;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         moved.tensor[t].at = tly_gpu_address(g, row, t, position);
     return moved;
 }

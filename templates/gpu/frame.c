@@ -152,7 +152,10 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     g.c.state_bytes = tly_state_bytes(problem);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    g.c.tensors = TLY_FIRST_OPERAND;
+    g.c.element = tly_element_dtype(problem);
+    g.c.element_bytes = (unsigned)tally_dtype_bytes(g.c.element);
+    for (int t = 0; t < g.c.tensors; t++)
         g.c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
     g.interleave = tly_gpu_takes_lanes(plan) ? 1 : problem->interleave;

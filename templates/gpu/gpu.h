@@ -143,7 +143,7 @@ typedef struct tly_gpu_axis {
     int64_t known;    /* the step where it is a literal; else 0 */
 } tly_gpu_axis;
 typedef struct tly_gpu_row {
-    tly_gpu_axis tensor[TLY_TENSOR_COUNT];
+    tly_gpu_axis tensor[TLY_FIRST_OPERAND];
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */

@@ -13,7 +13,7 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     if (g->launch->form == TLY_GPU_LANES)
         return g->lanes > 1; /* the plan allows only such steps */
     int dense = g->interleave == 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
         dense &= p->tensor[t].step == 1 || p->tensor[t].step == -1;
     return dense;
 }

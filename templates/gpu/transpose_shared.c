@@ -34,7 +34,7 @@ typedef struct transpose {
     kir_value from;  /* the tile's first position */
     kir_value length;
     tly_gpu_row own; /* contiguous: the workgroup's first */
-    side side[TLY_TENSOR_COUNT];
+    side side[TLY_FIRST_OPERAND];
 } transpose;
 
 /* Neighbours that an invocation moves at once, of a tile in memory's order: from element `e` +
@@ -326,7 +326,7 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
 static int has_wide(const transpose *t)
 {
     int wide = 0;
-    for (int k = 0; k < TLY_TENSOR_COUNT; k++)
+    for (int k = 0; k < TLY_FIRST_OPERAND; k++)
         wide |= t->side[k].transposed && neighbours(t, &t->side[k], 1) > 1;
     return wide;
 }
@@ -372,7 +372,7 @@ static void find_lanes(transpose *t)
 {
     tly_build *c = &t->g->c;
     unsigned bytes = bytes_of(t->g->index);
-    for (int k = 0; k < TLY_TENSOR_COUNT; k++) {
+    for (int k = 0; k < TLY_FIRST_OPERAND; k++) {
         if (!t->side[k].transposed)
             continue;
         t->side[k].places = kir_shared(c->b, t->lanes * bytes);
@@ -424,7 +424,7 @@ static void build(tly_gpu *g, unsigned pass)
                     .contiguous = is_contiguous(g) };
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = t.lanes;
-    for (int k = 0; k < TLY_TENSOR_COUNT; k++)
+    for (int k = 0; k < TLY_FIRST_OPERAND; k++)
         g->launch->loose |= t.contiguous || !is_transposed(c->p, k) ? 1u << k : 0;
     kir_value begin = mul(c, tly_gpu_group(g), u32(g, t.lanes)), items = tly_gpu_items(g);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
@@ -437,7 +437,7 @@ static void build(tly_gpu *g, unsigned pass)
     number = t.contiguous ? begin : umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
-    for (int k = 0; k < TLY_TENSOR_COUNT; k++)
+    for (int k = 0; k < TLY_FIRST_OPERAND; k++)
         t.side[k] = side_of(&t, k);
     if (t.contiguous) {
         t.from = u32(g, 0);

@@ -10,6 +10,7 @@
 tly_reduce tly_reduce_begin(tly_build *c)
 {
     int serial = c->p->order == TALLY_ORDER_SERIAL, keeps = tly_keeps_range(c->p);
+    c->is_mapped = c->p->program.type != 0; /* when they are loaded: some are loaded again */
     return (tly_reduce){
         .c = c,
         .indexed = tly_has_index(c->p),
@@ -20,34 +21,46 @@ tly_reduce tly_reduce_begin(tly_build *c)
     };
 }
 
-kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step)
+tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step)
 {
-    kir_value rank = arg(c, KIR_ARG_REDUCED_RANK), one = imm(c, 1), rest = step, offset = 0;
-    tly_region several = { .state = { &offset } }, dims = { .state = { &rest, &offset } };
+    kir_value rank = arg(c, KIR_ARG_REDUCED_RANK), one = imm(c, 1), rest = step;
+    tly_row offset = { { 0 } }, there = *at;
+    tly_region several = { 0 }, dims = { .state = { &rest } };
+    tly_carry_read(c, &several, &offset);
+    tly_carry_read(c, &dims, &offset);
     emit_if(c, &several, less(c, one, rank));
-    offset = imm(c, 0);
+    for (int t = 0; t < c->tensors; t++)
+        offset.at[t] = imm(c, 0);
     emit_for(c, &dims, imm(c, 0), rank, one);
     kir_value d = sub(c, sub(c, rank, one), dims.i);
     kir_value size = kir_get_at(c->b, KIR_ARG_REDUCED_SIZE, d);
     kir_value up = udiv(c, rest, size);
     kir_value index = sub(c, rest, mul(c, up, size));
-    offset = add(c, offset, mul(c, index, kir_get_at(c->b, KIR_ARG_REDUCED_IN, d)));
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            offset.at[t] = add(c, offset.at[t],
+                               mul(c, index, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), d)));
     rest = up;
     emit_end(c, &dims);
     emit_else(c, &several);
-    offset = mul(c, step, kir_get_at(c->b, KIR_ARG_REDUCED_IN, imm(c, 0)));
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            offset.at[t] = mul(c, step, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), imm(c, 0)));
     emit_end(c, &several);
-    return ptradd(c, in, offset);
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            there.at[t] = ptradd(c, at->at[t], offset.at[t]);
+    return there;
 }
 
-tly_reduce_span tly_reduce_all(tly_build *c, kir_value in)
+tly_reduce_span tly_reduce_all(tly_build *c, const tly_row *at)
 {
     kir_value zero = imm(c, 0);
-    return (tly_reduce_span){ in, zero, arg(c, KIR_ARG_STEPS), zero, arg(c, KIR_ARG_LENGTH) };
+    return (tly_reduce_span){ *at, zero, arg(c, KIR_ARG_STEPS), zero, arg(c, KIR_ARG_LENGTH) };
 }
 
 /* Chunk number `chunk` of an output: some whole steps, or part of one. */
-static tly_reduce_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
+static tly_reduce_span chunk_at(tly_build *c, const tly_row *at, kir_value chunk)
 {
     kir_value size = arg(c, KIR_ARG_CHUNK_LENGTH), length = arg(c, KIR_ARG_LENGTH);
     kir_value together = arg(c, KIR_ARG_CHUNK_STEPS), steps = arg(c, KIR_ARG_STEPS);
@@ -61,7 +74,7 @@ static tly_reduce_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
     begin = mul(c, chunk, together);
     from = imm(c, 0);
     emit_end(c, &cut);
-    return (tly_reduce_span){ in, begin, tly_min(c, add(c, begin, together), steps), from,
+    return (tly_reduce_span){ *at, begin, tly_min(c, add(c, begin, together), steps), from,
                               tly_min(c, add(c, from, size), length) };
 }
 
@@ -74,7 +87,7 @@ static kir_value record_at(tly_reduce *r, const tly_reduce_form *f, kir_arg reco
 }
 
 /* The state of one tile: made, or taken from its record. */
-static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in, kir_value chunk,
+static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, const tly_row *row, kir_value chunk,
                           kir_value tile, kir_value scratch)
 {
     tly_build *c = r->c;
@@ -88,7 +101,7 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     if (f->take != NULL)
         state = f->take(r, state);
     emit_else(c, &known);
-    tly_reduce_span s = chunk_at(c, in, chunk);
+    tly_reduce_span s = chunk_at(c, row, chunk);
     kir_value total = equal(c, mode, imm(c, TLY_MODE_TOTAL));
     state = f->make(r, &s, scratch ? choose(c, total, record, scratch) : 0);
     if (f->keep != NULL) {
@@ -131,7 +144,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value state = of_group;
     tly_region turn = { .state = { &state } }, lone = { .state = { &state } }, wanted = { 0 };
     emit_unless(c, &turn, joins);
-    state = state_of(r, f, row.at[TLY_IN], l.i, add(c, first, l.i), own_scratch);
+    state = state_of(r, f, &row, l.i, add(c, first, l.i), own_scratch);
     emit_end(c, &turn);
     emit_unless(c, &lone, bor(c, choose(c, joins, leads, starts), records));
     state = f->join(r, choose(c, joins, total, of_group), state,
@@ -240,9 +253,9 @@ static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value scratch
 static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_build *c = r->c;
-    const tly_reduce_span all = tly_reduce_all(c, row->at[TLY_IN]);
+    const tly_reduce_span all = tly_reduce_all(c, row);
     const tly_place at = tly_place_in(row, 0, 0);
-    kir_value y = tly_reduce_finish(r, &all, &at, tly_step(c, TLY_IN), state);
+    kir_value y = tly_reduce_finish(r, &all, &at, tly_step, state);
     kir_store(c->b, row->at[TLY_OUT], 0, y, 1, 0);
 }
 
@@ -251,7 +264,7 @@ static void do_row(tly_reduce *r, kir_value number, kir_value made, kir_value st
     tly_build *c = r->c;
     tly_region there = { .state = { &state } };
     tly_row row = tly_row_address(c, number);
-    const tly_reduce_span all = tly_reduce_all(c, row.at[TLY_IN]);
+    const tly_reduce_span all = tly_reduce_all(c, &row);
     if (made != 0)
         emit_unless(c, &there, made);
     state = tly_reduce_of_span(r, &all);

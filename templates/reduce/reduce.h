@@ -26,29 +26,30 @@ tly_reduce tly_reduce_begin(tly_build *c);
 
 /* Elements [from, to) of each of the steps [begin, end) of one output. */
 typedef struct tly_reduce_span {
-    kir_value in; /* address of element 0 of step 0 */
+    tly_row at; /* element 0 of step 0, in the tensors that are read */
     kir_value begin, end, from, to;
 } tly_reduce_span;
 
 /* ---- reduce_element.c ---- */
 
-/* Loads `lanes` neighbours in memory as accumulators: widened, or, where elements are compared, as
- * integers that order as they do. */
-kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes);
+/* Loads `lanes` neighbours in memory, which lie at the place `at`, as accumulators: mapped and
+ * widened, or, where elements are compared, as integers that order as they do. */
+kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
+                          unsigned lanes);
 /* The same, but reads only the first `count` elements. The other lanes are anything. */
-kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
+kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
+                               unsigned lanes);
 /* The states' results as elements of the output, where they belong to the place `at`. If `unit` is
  * not 0, the states are in multiples of it. */
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit);
 /* The result of a mean whose sum is given as (lower, upper) 64 bits. */
-kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole);
+kir_value tly_reduce_result_of_whole(tly_reduce *r, const tly_place *at, kir_value whole);
 /* Stores results of outputs side by side, from `lane` on. `out`: address of lane 0. */
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
 
-/* The place of elements that lie so many positions or lanes (tly_step) behind the address *in. If
- * `in` is NULL, the place is not known, as for a vector that is loaded in part. An element of a
- * reduction has a place in the input alone. */
-tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value lane);
+/* The place of elements that lie so many positions or lanes (tly_step) behind *at, in the tensors
+ * that are read. If `at` is NULL, the place is not known. */
+tly_place tly_reduce_place(const tly_row *at, kir_value position, kir_value lane);
 
 /* The indices of `lanes` elements: i64 `index` that of the first, `step` (0 or 1) from each to the
  * next. */
@@ -62,10 +63,10 @@ kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
 
 /* ---- reduce.c ---- */
 
-/* The address of element 0 of a step. */
-kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step);
+/* Element 0 of a step, in the tensors that are read. `at`: that of step 0. */
+tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step);
 /* All elements of an output. */
-tly_reduce_span tly_reduce_all(tly_build *c, kir_value in);
+tly_reduce_span tly_reduce_all(tly_build *c, const tly_row *at);
 
 /* How a template keeps the states of a tile: as values, or, for outputs side by side, as the
  * address of states in memory. Functions may be NULL where the comment says so. */
@@ -158,10 +159,10 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 kir_value tly_reduce_check(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
 /* From an output's state as chunks hand it on to the element of the output, which belongs to `at`.
- * `stride`: bytes from one element of a step to the next. States may have lanes, except those of
+ * `step`: bytes from one element of a step to the next. States may have lanes, except those of
  * products. */
 kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
-                            kir_value stride, kir_value state);
+                            tly_step_of step, kir_value state);
 
 /* ---- reduce_products.c: products as (mantissa, exponent) ---- */
 
@@ -238,7 +239,7 @@ kir_value tly_reduce_lift_stretched(tly_reduce *r, kir_value x, const tly_place 
 
 kir_value tly_reduce_i128(tly_reduce *r, const tly_reduce_span *s);
 /* The same, element by element, of a span of one output among others side by side. */
-kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride);
+kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, tly_step_of step);
 kir_value tly_reduce_no_i128(tly_build *c, unsigned lanes);
 kir_value tly_reduce_join_i128(tly_build *c, kir_value x, kir_value y);
 /* i1: an output has more elements than a state with lanes counts exactly. */

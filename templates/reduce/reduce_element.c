@@ -20,7 +20,7 @@ static kir_kind integer_of(unsigned bits)
 
 kir_value tly_reduce_integer(tly_build *c, kir_value x)
 {
-    if (c->p->tensor[TLY_IN].dtype == TALLY_BOOL) {
+    if (c->element == TALLY_BOOL) {
         kir_type t = type_of(c, x);
         kir_value one = constant(c, t, 1), zero = constant(c, t, 0);
         x = choose(c, differ(c, x, zero), one, zero);
@@ -31,7 +31,7 @@ kir_value tly_reduce_integer(tly_build *c, kir_value x)
 static kir_value accumulators(tly_reduce *r, kir_value x)
 {
     tly_build *c = r->c;
-    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING)
+    if (tly_class_of(c->element) != TLY_FLOATING)
         return tly_reduce_integer(c, x);
     if (!row(r)->compares)
         return tly_widen(c, x);
@@ -44,24 +44,36 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
     return tly_widen_integer(c, tly_reduce_key(c, x, 0));
 }
 
-kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes)
+static kir_value mapped(tly_reduce *r, const tly_place *at, kir_value x)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
-    return accumulators(r, kir_load(r->c->b, t, p, offset, 1));
+    tly_build *c = r->c;
+    if (c->p->program.type != 0)
+        x = tly_map(c, at, tly_loaded(c, x));
+    return accumulators(r, x);
 }
 
-kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
+kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
+                          unsigned lanes)
+{
+    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
+    return mapped(r, at, kir_load(r->c->b, t, p, offset, 1));
+}
+
+kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
+                               unsigned lanes)
 {
     tly_build *c = r->c;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
-    return accumulators(r, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
+    tly_place some = *at;
+    some.count = count;
+    return mapped(r, &some, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
 }
 
 /* Keys back to elements. */
 static kir_value element_of(tly_reduce *r, kir_value key)
 {
     tly_build *c = r->c;
-    tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
+    tally_dtype dtype = c->element;
     kir_type to = tly_storage(dtype, type_of(c, key).lanes);
     if (tly_class_of(dtype) != TLY_FLOATING)
         return key;
@@ -95,26 +107,38 @@ static kir_value stored(tly_reduce *r, kir_value y)
 }
 
 /* Unless there were no elements. */
-static kir_value of_some(tly_reduce *r, kir_value y)
+static kir_value of_some(tly_reduce *r, tally_dtype dtype, kir_value y)
 {
     tly_build *c = r->c;
-    y = stored(r, y);
     kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
-                                   (tally_dtype)c->p->tensor[TLY_OUT].dtype);
+    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, dtype);
     return choose(c, equal(c, count, imm(c, 0)), like(c, y, bits), y);
+}
+
+/* As the expressions have it: keys of reductions become elements in a way of their own. */
+static kir_value as_element(tly_reduce *r, kir_value y)
+{
+    return row(r)->compares ? element_of(r, y) : tly_as_element(r->c, y);
+}
+
+static kir_value shown(tly_reduce *r, const tly_place *at, kir_value y)
+{
+    tly_build *c = r->c;
+    if (c->p->program.type == 0 || r->indexed)
+        return of_some(r, (tally_dtype)c->p->tensor[TLY_OUT].dtype, stored(r, y));
+    return tly_narrow(c, tly_post_element(c, at, of_some(r, c->element, as_element(r, y))));
 }
 
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit)
 {
-    return of_some(r,
-                   unit != 0 ? tly_show_times(r->c, at, state, unit) : tly_show(r->c, at, state));
+    return shown(r, at,
+                 unit != 0 ? tly_show_times(r->c, at, state, unit) : tly_result(r->c, at, state));
 }
 
-kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
+kir_value tly_reduce_result_of_whole(tly_reduce *r, const tly_place *at, kir_value whole)
 {
     tly_build *c = r->c;
-    return of_some(r, tly_mean_of_wide(c, part(c, whole, 0), part(c, whole, 1)));
+    return shown(r, at, tly_mean_of_wide(c, part(c, whole, 0), part(c, whole, 1)));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
@@ -133,20 +157,19 @@ void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
 
 static kir_value address_of(tly_build *c, const tly_place *at, int tensor)
 {
-    const kir_value *in = at->of;
+    const tly_row *row = at->of;
     kir_value steps = imm(c, at->more_positions + at->more_lanes);
-    (void)tensor;
     if (at->position != 0)
         steps = add(c, at->position, steps);
     if (at->lane != 0)
         steps = add(c, at->lane, steps);
-    return ptradd(c, *in, mul(c, steps, tly_step(c, TLY_IN)));
+    return ptradd(c, row->at[tensor], mul(c, steps, tly_step(c, tensor)));
 }
 
-tly_place tly_reduce_place(const kir_value *in, kir_value position, kir_value lane)
+tly_place tly_reduce_place(const tly_row *row, kir_value position, kir_value lane)
 {
     return (tly_place){
-        .address = in ? address_of : NULL, .of = in, .position = position, .lane = lane
+        .address = row ? address_of : NULL, .of = row, .position = position, .lane = lane
     };
 }
 

@@ -69,7 +69,7 @@ extern const tly_reduce_ends tly_reduce_ends_of_sums, tly_reduce_ends_of_squares
 
 /* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_finish.
  */
-kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
+kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, tly_step_of step,
                                      kir_value state);
 
 /* Joined states of chains, whose mantissas were multiplied as they are, with a mantissa once

@@ -5,13 +5,21 @@
  */
 #include "reduce_group.h"
 
+/* Rows that go several at once have no operands. */
+static tly_row row_at(kir_value in)
+{
+    tly_row row = { { 0 } };
+    row.at[TLY_IN] = in;
+    return row;
+}
+
 static kir_value numbered(const tly_row_group *g, kir_value position)
 {
     return g->has_steps ? add(g->r->c, g->index, position) : position;
 }
 
-/* Lifts elements of the row at the address *row. NULL: not all lanes have an element. */
-static kir_value lifted(tly_row_group *g, const kir_value *row, kir_value x, kir_value position)
+/* Lifts elements of the row *row. NULL: not all lanes have an element. */
+static kir_value lifted(tly_row_group *g, const tly_row *row, kir_value x, kir_value position)
 {
     tly_place at = tly_reduce_place(row, position, 0);
     if (g->r->indexed)
@@ -52,9 +60,11 @@ static kir_value some_of(tly_row_group *g, kir_value row, kir_value from, kir_va
 {
     tly_build *c = g->r->c;
     kir_value x = ptradd(c, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
+    const tly_row in = row_at(row);
+    const tly_place at = tly_reduce_place(&in, from, 0);
     if (!g->masked)
-        return lifted(g, &row, tly_reduce_load(g->r, x, 0, c->lanes), from);
-    x = lifted(g, NULL, tly_reduce_load_some(g->r, x, count, c->lanes), from);
+        return lifted(g, &in, tly_reduce_load(g->r, &at, x, 0, c->lanes), from);
+    x = lifted(g, NULL, tly_reduce_load_some(g->r, &at, x, count, c->lanes), from);
     return choose(c, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
 
@@ -82,8 +92,10 @@ static void take_rows(tly_row_group *g, unsigned parts, kir_value *state)
     emit_for(c, &l, first, whole, first);
     kir_value skipped = mul(c, l.i, imm(c, c->bytes[TLY_IN]));
     for (unsigned i = 0; i < g->rows; i++) {
-        kir_value x = tly_reduce_load(g->r, ptradd(c, in[i], skipped), 0, c->lanes);
-        state[i] = g->rules->combine(c, state[i], lifted(g, &in[i], x, l.i));
+        const tly_row row = row_at(in[i]);
+        const tly_place at = tly_reduce_place(&row, l.i, 0);
+        kir_value x = tly_reduce_load(g->r, &at, ptradd(c, in[i], skipped), 0, c->lanes);
+        state[i] = g->rules->combine(c, state[i], lifted(g, &row, x, l.i));
     }
     fetch_ahead(g, skipped, g->rows);
     emit_end(c, &l);
@@ -124,8 +136,9 @@ static void load_parts(tly_row_group *g, unsigned parts, kir_value *state)
         fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
         int64_t skipped = (int64_t)i * c->lanes;
-        tly_place at = tly_place_after(tly_reduce_place(&g->at, 0, 0), skipped, 0);
-        kir_value x = tly_reduce_load(g->r, g->at, skipped * c->bytes[TLY_IN], c->lanes);
+        const tly_row row = row_at(g->at);
+        tly_place at = tly_place_after(tly_reduce_place(&row, 0, 0), skipped, 0);
+        kir_value x = tly_reduce_load(g->r, &at, g->at, skipped * c->bytes[TLY_IN], c->lanes);
         state[i] = taken(g, state[i], lifted_parts(g, at, x, parts));
     }
 }
@@ -147,12 +160,13 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
     fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
         kir_value x[TLY_GROUP_MOST];
+        const tly_place unknown = { 0 };
         for (unsigned k = 0; k < parts; k++)
-            x[k] = tly_reduce_load_some(g->r, in[i * parts + k], g->length, c->lanes / parts);
+            x[k] = tly_reduce_load_some(g->r, &unknown, in[i * parts + k], g->length,
+                                        c->lanes / parts);
         for (unsigned k = parts; k > 1; k /= 2)
             for (unsigned m = 0; m < k / 2; m++)
                 x[m] = kir_shuffle(c->b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
-        const tly_place unknown = { 0 };
         kir_value whole = choose(c, there, lifted_parts(g, unknown, x[0], parts),
                                  g->rules->neutral(c, c->lanes));
         state[i] = taken(g, state[i], whole);
@@ -164,7 +178,8 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
 static void go_to_step(tly_row_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
-    g->at = tly_reduce_step(c, g->first, step);
+    const tly_row first = row_at(g->first);
+    g->at = tly_reduce_step(c, &first, step).at[TLY_IN];
     g->index = mul(c, step, g->length);
     kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));

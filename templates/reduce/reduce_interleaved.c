@@ -70,19 +70,20 @@ static kir_value vectors_of(tly_interleaved *s)
 
 /* One output's elements of a span, one by one, each lifted so that no partial sum leaves the range
  * needlessly. */
-static kir_value scaled(tly_interleaved *s, const tly_reduce_span *span, kir_value in,
+static kir_value scaled(tly_interleaved *s, const tly_reduce_span *span, const tly_row *in,
                         kir_value (*lift)(tly_reduce *r, kir_value x, const tly_place *at),
                         kir_value sum)
 {
     tly_build *c = s->r.c;
-    kir_value stride = tly_axis(c, TLY_IN), one = imm(c, 1);
+    kir_value one = imm(c, 1);
     tly_region step = { .state = { &sum } }, l = step;
     emit_for(c, &step, span->begin, span->end, one);
-    kir_value first = tly_reduce_step(c, in, step.i);
+    const tly_row first = tly_reduce_step(c, in, step.i);
     emit_for(c, &l, span->from, span->to, one);
-    kir_value p = ptradd(c, first, mul(c, l.i, stride));
+    const tly_row p = tly_read_move(c, &first, l.i, tly_axis);
     const tly_place at = tly_reduce_place(&p, 0, 0);
-    sum = tly_reduce_add(c, sum, lift(&s->r, tly_reduce_load(&s->r, p, 0, 1), &at));
+    kir_value x = tly_reduce_load(&s->r, &at, p.at[TLY_IN], 0, 1);
+    sum = tly_reduce_add(c, sum, lift(&s->r, x, &at));
     emit_end(c, &l);
     emit_end(c, &step);
     return sum;
@@ -99,8 +100,8 @@ static void redo_sums(tly_interleaved *s, const tly_reduce_span *span,
     emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
     kir_value sum = part(c, tly_interleaved_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
     emit_if(c, &again, tly_not(c, tly_reduce_finite(c, sum)));
-    kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    sum = tly_reduce_parts_of(c, scaled(s, span, in, tly_reduce_lift_scaled, pair(c, zero, zero)));
+    const tly_row in = tly_read_move(c, &span->at, l.i, tly_lane);
+    sum = tly_reduce_parts_of(c, scaled(s, span, &in, tly_reduce_lift_scaled, pair(c, zero, zero)));
     tly_interleaved_store(s, to, l.i, sum);
     emit_end(c, &again);
     emit_end(c, &l);
@@ -133,12 +134,20 @@ static void redo_squares(tly_interleaved *s, const tly_reduce_span *span,
     kir_value sum = part(c, tly_interleaved_load(s, to, l.i, 1), 0), zero = constant(c, c->acc, 0);
     emit_if(c, &stray, tly_reduce_wrong_squares(c, sum, under, over));
     s->r.stretch = tly_reduce_square_scale(c, sum);
-    kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    kir_value again = scaled(s, span, in, tly_reduce_lift_stretched, zero);
+    const tly_row in = tly_read_move(c, &span->at, l.i, tly_lane);
+    kir_value again = scaled(s, span, &in, tly_reduce_lift_stretched, zero);
     tly_interleaved_store(s, to, l.i, pair(c, sum, again));
     emit_end(c, &stray);
     emit_end(c, &l);
     emit_end(c, &some);
+}
+
+/* What is loaded from here on comes after what was done before. */
+static tly_row kept(tly_interleaved *s, const tly_reduce_span *span)
+{
+    tly_row at = span->at;
+    at.at[TLY_IN] = kir_keep(s->r.c->b, at.at[TLY_IN]);
+    return at;
 }
 
 /* Products by chains, and if one of these left the range, element by element. */
@@ -146,9 +155,9 @@ static void walk_products(tly_interleaved *s, const tly_reduce_span *span)
 {
     tly_build *c = s->r.c;
     tly_region again = { 0 };
-    tly_interleaved_walk(s, span, kir_keep(c->b, span->in), 0);
+    tly_interleaved_walk(s, span, kept(s, span), 0);
     emit_if(c, &again, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
-    tly_interleaved_walk(s, span, kir_keep(c->b, span->in), 1);
+    tly_interleaved_walk(s, span, kept(s, span), 1);
     emit_end(c, &again);
 }
 
@@ -186,8 +195,7 @@ static void walk(tly_interleaved *s, const tly_reduce_span *span, tly_interleave
     if (r->checks_products)
         walk_products(s, span);
     else
-        tly_interleaved_walk(s, span,
-                             tly_reduce_hands_on(r) ? kir_keep(r->c->b, span->in) : span->in, 0);
+        tly_interleaved_walk(s, span, tly_reduce_hands_on(r) ? kept(s, span) : span->at, 0);
     if (r->c->plan->steps_at_once > 1)
         fold(s, r->checks_products ? &s->closed : &s->running);
     tly_interleaved_each(s, vectors_of(s), 1, hand_on, to);
@@ -256,11 +264,11 @@ static void finish_lane(tly_interleaved *s, kir_value lane, unsigned n, void *us
 {
     tly_build *c = s->r.c;
     const results *to = user;
-    kir_value stride = tly_axis(c, TLY_IN), y = tly_interleaved_load(s, &to->from, lane, n);
+    kir_value y = tly_interleaved_load(s, &to->from, lane, n);
     const tly_place at = tly_place_in(to->row, 0, lane);
     tly_reduce_span all = to->all;
-    all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
-    y = tly_reduce_finish(&s->r, &all, &at, stride, y);
+    all.at = tly_read_move(c, &all.at, lane, tly_lane);
+    y = tly_reduce_finish(&s->r, &all, &at, tly_axis, y);
     tly_reduce_store(&s->r, to->row->at[TLY_OUT], lane, y);
 }
 
@@ -268,13 +276,13 @@ static void finish_lane(tly_interleaved *s, kir_value lane, unsigned n, void *us
 static void finish_long(tly_interleaved *s, const results *to)
 {
     tly_build *c = s->r.c;
-    kir_value stride = tly_axis(c, TLY_IN);
     tly_region l = { 0 };
     emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));
     tly_reduce_span all = to->all;
-    all.in = tly_at(c, all.in, l.i, c->bytes[TLY_IN]);
-    kir_value whole = tly_reduce_whole_serial(&s->r, &all, stride);
-    whole = tly_reduce_result_of_whole(&s->r, whole);
+    all.at = tly_read_move(c, &all.at, l.i, tly_lane);
+    const tly_place at = tly_place_in(to->row, 0, l.i);
+    kir_value whole = tly_reduce_whole_serial(&s->r, &all, tly_axis);
+    whole = tly_reduce_result_of_whole(&s->r, &at, whole);
     tly_reduce_store(&s->r, to->row->at[TLY_OUT], l.i, whole);
     emit_end(c, &l);
 }
@@ -284,7 +292,7 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_interleaved *s = (tly_interleaved *)r;
     tly_build *c = r->c;
-    results to = { records_at(s, state), row, tly_reduce_all(c, row->at[TLY_IN]) };
+    results to = { records_at(s, state), row, tly_reduce_all(c, row) };
     tly_region beyond = { 0 }, l = { 0 };
     if (r->checks_products) {
         emit_for(c, &l, imm(c, 0), s->outputs, imm(c, 1));

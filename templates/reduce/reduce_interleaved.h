@@ -42,7 +42,7 @@ void tly_interleaved_each(tly_interleaved *s, kir_value count, int whole, tly_in
 /* Makes the states of a span whose input begins at `in`. Products go to `closed`, by plain
  * chains or, if `split`, with each element split into mantissa and exponent. Both have the same
  * bits where no chain leaves the range. */
-void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, kir_value in, int split);
+void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, tly_row in, int split);
 void tly_interleaved_number(tly_interleaved *s); /* fills `steps` */
 
 #endif

@@ -74,7 +74,8 @@ static void clear(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 
 /* Rows of `wide` elements that pass at once. */
 typedef struct rows {
-    kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
+    tly_row at[MAX_STEPS]; /* lane 0 of each */
+    kir_value index;       /* of the first */
     unsigned count;
     int split; /* of products, each element by itself */
 } rows;
@@ -114,9 +115,10 @@ static void pass(tly_interleaved *s, kir_value lane, unsigned n, void *user)
     kir_value state = tly_interleaved_load(s, states, lane, n), x[MAX_STEPS];
     tly_place at[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
-        x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
-        kir_value first = add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once));
         at[i] = tly_reduce_place(&in->at[i], 0, lane);
+        kir_value p = tly_at(c, in->at[i].at[TLY_IN], lane, c->bytes[TLY_IN]);
+        x[i] = tly_reduce_load(&s->r, &at[i], p, 0, n);
+        kir_value first = add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once));
         at[i].index = indices(s, first, lane, n);
     }
     state = s->r.checks_products ? multiply(s, in, state, x) : tly_take(c, state, x, at, in->count);
@@ -125,8 +127,18 @@ static void pass(tly_interleaved *s, kir_value lane, unsigned n, void *user)
 
 /* The elements of a step, from address `in` on; the first has the index `index`. */
 typedef struct elements {
-    kir_value in, index, count, full; /* elements of all lanes; rows that they fill */
+    tly_row in;
+    kir_value index, count, full; /* elements of all lanes; rows that they fill */
 } elements;
+
+static tly_row moved(tly_build *c, const tly_row *at, kir_value by, const kir_value *bytes)
+{
+    tly_row to = *at;
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            to.at[t] = ptradd(c, at->at[t], mul(c, by, bytes[t]));
+    return to;
+}
 
 /* Takes rows [from, to). The row behind the full ones has the elements that are left. */
 static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir_value to,
@@ -134,22 +146,25 @@ static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir
 {
     tly_build *c = s->r.c;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .split = split };
-    kir_value steps = imm(c, c->plan->steps_at_once), bytes = mul(c, tly_axis(c, TLY_IN), steps);
+    kir_value steps = imm(c, c->plan->steps_at_once), bytes[TLY_TENSOR_COUNT] = { 0 };
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            bytes[t] = mul(c, tly_axis(c, t), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = split ? from : add(c, from, tly_round_down(c, full, some.count));
     tly_region l = { 0 }, rest = { 0 };
     if (!split) {
         emit_for(c, &l, from, whole, imm(c, some.count));
         some.index = add(c, e->index, mul(c, l.i, steps));
-        some.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
+        some.at[0] = moved(c, &e->in, l.i, bytes);
         for (unsigned i = 1; i < some.count; i++)
-            some.at[i] = ptradd(c, some.at[i - 1], bytes);
+            some.at[i] = moved(c, &some.at[i - 1], imm(c, 1), bytes);
         tly_interleaved_each(s, s->lanes, !s->ragged, pass, &some);
         emit_end(c, &l);
     }
     emit_for(c, &rest, whole, to, imm(c, 1));
     last.index = add(c, e->index, mul(c, rest.i, steps));
-    last.at[0] = ptradd(c, e->in, mul(c, rest.i, bytes));
+    last.at[0] = moved(c, &e->in, rest.i, bytes);
     kir_value left = sub(c, e->count, mul(c, rest.i, s->lanes));
     tly_interleaved_each(s, tly_min(c, s->lanes, left), 0, pass, &last);
     emit_end(c, &rest);
@@ -170,13 +185,12 @@ static void close(tly_interleaved *s, kir_value lane, unsigned n, void *user)
     clear(s, lane, n, of);
 }
 
-void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, kir_value in, int split)
+void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, tly_row in, int split)
 {
     enum { CHAIN = 32, LONGER = 48 /* elements of a plain product; with distances */ };
     tly_build *c = s->r.c;
     tly_interleaved_states *states = split ? &s->split : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
-    kir_value skipped = mul(c, span->from, tly_axis(c, TLY_IN));
     kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
     elements e = { .count = mul(c, length, s->outputs) };
     tly_region step = { 0 }, l = { 0 };
@@ -186,7 +200,8 @@ void tly_interleaved_walk(tly_interleaved *s, const tly_reduce_span *span, kir_v
     if (s->r.checks_products)
         tly_interleaved_each(s, s->lanes, 1, clear, &s->closed);
     emit_for(c, &step, span->begin, span->end, one);
-    e.in = ptradd(c, tly_reduce_step(c, in, step.i), skipped);
+    e.in = tly_reduce_step(c, &in, step.i);
+    e.in = tly_read_move(c, &e.in, span->from, tly_axis);
     e.index = add(c, span->from, mul(c, step.i, arg(c, KIR_ARG_LENGTH)));
     if (s->r.checks_products) {
         emit_for(c, &l, zero, end, chain);

@@ -96,7 +96,8 @@ static void each_pair(lanes *k, kir_value x, kir_value y, kir_value to,
 /* Rows of input that pass at once. */
 typedef struct rows {
     kir_value states;               /* a tile's, from lane 0 on */
-    kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
+    tly_row at[MAX_STEPS];          /* lane 0 of each */
+    kir_value index;                /* of the first */
     unsigned count;
     int serial;       /* one after the other */
     kir_value scaled; /* elements are scaled as these states demand, as there; 0: they are not */
@@ -120,9 +121,10 @@ static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const row
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
-        kir_value from = ptradd(c, in->at[i], skipped);
-        x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
-                    : tly_reduce_load(&k->r, from, 0, n);
+        kir_value from = ptradd(c, in->at[i].at[TLY_IN], skipped);
+        const tly_place here = tly_reduce_place(&in->at[i], 0, lane);
+        x[i] = some ? tly_reduce_load_some(&k->r, &here, from, some, n)
+                    : tly_reduce_load(&k->r, &here, from, 0, n);
         scratch[i] = tly_reduce_place(some ? NULL : &in->at[i], 0, lane);
         if (k->r.indexed)
             scratch[i].index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
@@ -160,16 +162,15 @@ static void pass_all(lanes *k, rows *some)
 }
 
 /* Elements [from, to) of a step by so many rows. */
-static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_value from,
+static void pass_rows(lanes *k, rows some, const tly_row *in, kir_value index, kir_value from,
                       kir_value to)
 {
     tly_build *c = k->r.c;
-    kir_value axis = tly_axis(c, TLY_IN);
     tly_region l = { 0 };
     emit_for(c, &l, from, to, imm(c, some.count));
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)
-        some.at[i] = ptradd(c, i > 0 ? some.at[i - 1] : in, i > 0 ? axis : mul(c, l.i, axis));
+        some.at[i] = tly_read_move(c, i > 0 ? &some.at[i - 1] : in, i > 0 ? imm(c, 1) : l.i, tly_axis);
     pass_all(k, &some);
     emit_end(c, &l);
 }
@@ -189,11 +190,12 @@ static void walk(lanes *k, const tly_reduce_span *s, kir_value states, unsigned 
     tly_region l = { 0 };
     clear(k, states);
     emit_for(c, &l, s->begin, s->end, imm(c, 1));
-    kir_value step = tly_reduce_step(c, s->in, l.i), index = mul(c, l.i, length);
-    pass_rows(k, some, step, index, s->from, middle);
+    const tly_row step = tly_reduce_step(c, &s->at, l.i);
+    kir_value index = mul(c, l.i, length);
+    pass_rows(k, some, &step, index, s->from, middle);
     some.count = 1;
     if (together > 1)
-        pass_rows(k, some, step, index, middle, s->to);
+        pass_rows(k, some, &step, index, middle, s->to);
     emit_end(c, &l);
 }
 
@@ -327,15 +329,16 @@ static kir_value squares_stray(lanes *k, kir_value state)
 }
 
 /* Sums of more elements than states hold. */
-static void finish_long(lanes *k, const tly_reduce_span *all, kir_value out)
+static void finish_long(lanes *k, const tly_reduce_span *all, const tly_row *row)
 {
     tly_build *c = k->r.c;
     tly_region l = { 0 };
     emit_for(c, &l, imm(c, 0), k->count, imm(c, 1));
     tly_reduce_span one = *all;
-    one.in = ptradd(c, all->in, mul(c, l.i, tly_step(c, TLY_IN)));
-    kir_value whole = tly_reduce_whole_serial(&k->r, &one, tly_axis(c, TLY_IN));
-    tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
+    one.at = tly_read_move(c, &all->at, l.i, tly_step);
+    const tly_place at = tly_place_in(row, 0, l.i);
+    kir_value whole = tly_reduce_whole_serial(&k->r, &one, tly_axis);
+    tly_reduce_store(&k->r, row->at[TLY_OUT], l.i, tly_reduce_result_of_whole(&k->r, &at, whole));
     emit_end(c, &l);
 }
 
@@ -343,7 +346,7 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
 {
     lanes *k = (lanes *)r;
     tly_build *c = r->c;
-    const tly_reduce_span all = tly_reduce_all(c, row->at[TLY_IN]);
+    const tly_reduce_span all = tly_reduce_all(c, row);
     results to = { row, states_at(k, state), 0 };
     tly_region rare = { 0 };
     if (!r->checks_sums && !r->checks_squares && !r->exact) {
@@ -355,7 +358,7 @@ static void finish(tly_reduce *r, const tly_row *row, kir_value state)
             : r->checks_squares ? squares_stray(k, state)
                                 : sums_stray(k, state));
     if (r->exact) {
-        finish_long(k, &all, row->at[TLY_OUT]);
+        finish_long(k, &all, row);
     } else {
         kir_value again = scratch(r, imm(c, 2));
         walk(k, &all, again, 1, state);

@@ -147,7 +147,7 @@ static void each_chain(tly_reduce *r, const tly_reduce_span *s, unsigned vectors
     tly_region step = *state, l = *state;
     emit_for(c, &step, s->begin, s->end, together);
     emit_for(c, &l, s->from, s->to, chain);
-    const tly_reduce_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
+    const tly_reduce_span some = { s->at, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
                                    tly_min(c, s->to, add(c, l.i, chain)) };
     take(r, &some, product);
     emit_end(c, &l);
@@ -181,7 +181,7 @@ static kir_value by_chains(tly_reduce *r, const tly_reduce_span *s)
 {
     tly_build *c = r->c;
     tly_reduce_span whole = *s;
-    whole.in = kir_keep(c->b, s->in);
+    whole.at.at[TLY_IN] = kir_keep(c->b, s->at.at[TLY_IN]);
     if (c->plan->rows_at_once > 1 && c->p->reduced.has_steps) { /* one that is done once more */
         const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
         return tly_reduce_by_spans(r, &spans, tly_reduce_one(c, 1));
@@ -231,7 +231,7 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 
 /* The plain loop's product, with the sign of `mantissa`, which it has in the end. The loop stops
  * once the product is infinite or NaN, or zero if no element is infinite. */
-static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
+static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, tly_step_of to_next,
                          kir_value mantissa)
 {
     tly_build *c = r->c;
@@ -239,15 +239,16 @@ static kir_value by_loop(tly_reduce *r, const tly_reduce_span *all, kir_value st
     kir_value regular = tly_reduce_finite(c, mantissa);
     tly_region step = { .state = { &y } }, block = step, l = step;
     emit_for(c, &step, all->begin, all->end, one);
-    kir_value in = tly_reduce_step(c, all->in, step.i);
+    const tly_row row = tly_reduce_step(c, &all->at, step.i);
     emit_for(c, &block, all->from, all->to, some);
     kir_value goes_on = une(c, y, real(c, 1, 0));
     goes_on = bor(c, goes_on, tly_not(c, regular));
     goes_on = band(c, goes_on, tly_reduce_finite(c, y));
     kir_value end = choose(c, goes_on, tly_min(c, sub(c, all->to, block.i), some), zero);
     emit_for(c, &l, zero, end, one);
-    kir_value at = mul(c, add(c, block.i, l.i), stride);
-    y = mul(c, y, tly_reduce_load(r, ptradd(c, in, at), 0, 1));
+    const tly_row here = tly_read_move(c, &row, add(c, block.i, l.i), to_next);
+    const tly_place at = tly_reduce_place(&here, 0, 0);
+    y = mul(c, y, tly_reduce_load(r, &at, here.at[TLY_IN], 0, 1));
     emit_end(c, &l);
     emit_end(c, &block);
     emit_end(c, &step);
@@ -299,7 +300,7 @@ static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value st
     emit_for(c, &l, imm(c, 0), end, imm(c, SOME));
     kir_value goes_on = ole(c, least, fall);
     emit_if(c, &open, band(c, goes_on, tly_reduce_finite(c, growth)));
-    const tly_reduce_span some = { all->in, all->begin, add(c, all->begin, one), l.i,
+    const tly_reduce_span some = { all->at, all->begin, add(c, all->begin, one), l.i,
                                    tly_min(c, add(c, l.i, imm(c, SOME)), end) };
     kir_value y = tly_reduce_walk(r, &bounds, &some);
     fall = mul(c, fall, part(c, y, 0));
@@ -323,7 +324,7 @@ static kir_value is_known(tly_reduce *r, const tly_reduce_span *all, kir_value s
     return is_sure(r, all, state);
 }
 
-kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, kir_value stride,
+kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, tly_step_of step,
                                      kir_value state)
 {
     tly_build *c = r->c;
@@ -333,7 +334,7 @@ kir_value tly_reduce_checked_product(tly_reduce *r, const tly_reduce_span *all, 
     kir_value sure = is_known(r, all, state);
     if (sure != 0)
         emit_unless(c, &known, sure);
-    y = by_loop(r, all, stride, part(c, state, 0));
+    y = by_loop(r, all, step, part(c, state, 0));
     if (sure != 0)
         emit_end(c, &known);
     emit_end(c, &beyond);

@@ -85,14 +85,14 @@ static kir_value result_of(tly_reduce *r, const tly_place *at, kir_value state)
 }
 
 kir_value tly_reduce_finish(tly_reduce *r, const tly_reduce_span *all, const tly_place *at,
-                            kir_value stride, kir_value state)
+                            tly_step_of step, kir_value state)
 {
     if (r->is_i128)
-        return tly_reduce_result_of_whole(r, state);
+        return tly_reduce_result_of_whole(r, at, state);
     if (r->checks_sums || r->checks_squares)
         return result_of(r, at, state);
     if (r->checks_products)
-        state = tly_reduce_checked_product(r, all, stride, state);
+        state = tly_reduce_checked_product(r, all, step, state);
     return tly_reduce_result(r, at, state, 0);
 }
 

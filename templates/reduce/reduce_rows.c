@@ -13,15 +13,15 @@ typedef struct walk {
     tly_reduce *r;
     const tly_reduce_rules *rules;
     unsigned lanes;
-    kir_value base;  /* address of the step's element 0 */
+    tly_row base;    /* the step's element 0 */
     kir_value next;  /* the next step's, less one's length, or 0: nothing is fetched ahead */
     kir_value ahead; /* by so many elements */
     kir_value index; /* of that element */
 } walk;
 
-static tly_place place_at(walk *w, const kir_value *in, kir_value position, unsigned lanes)
+static tly_place place_at(walk *w, const tly_row *row, kir_value position, unsigned lanes)
 {
-    tly_place at = tly_reduce_place(in, position, 0);
+    tly_place at = tly_reduce_place(row, position, 0);
     if (w->r->indexed)
         at.index = tly_reduce_indices(w->r, add(w->r->c, w->index, position), lanes, 1);
     return at;
@@ -30,7 +30,7 @@ static tly_place place_at(walk *w, const kir_value *in, kir_value position, unsi
 static kir_value address(walk *w, kir_value position)
 {
     tly_build *c = w->r->c;
-    return ptradd(c, w->base, mul(c, position, tly_step(c, TLY_IN)));
+    return ptradd(c, w->base.at[TLY_IN], mul(c, position, tly_step(c, TLY_IN)));
 }
 
 /* Loads vectors from `position` on. */
@@ -42,7 +42,8 @@ static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
         int64_t skipped = (int64_t)v * w->lanes;
         kir_value at = c->lanes > 1 ? p : ptradd(c, p, mul(c, imm(c, skipped), step));
         int64_t offset = c->lanes > 1 ? skipped * c->bytes[TLY_IN] : 0;
-        x[v] = tly_reduce_load(w->r, at, offset, w->lanes);
+        const tly_place here = tly_place_after(tly_reduce_place(&w->base, position, 0), skipped, 0);
+        x[v] = tly_reduce_load(w->r, &here, at, offset, w->lanes);
     }
 }
 
@@ -78,8 +79,8 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
-    kir_value next = ptradd(c, w->base, sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
-    w->next = choose(c, less(c, add(c, step, one), steps), next, s->in);
+    kir_value next = ptradd(c, w->base.at[TLY_IN], sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
+    w->next = choose(c, less(c, add(c, step, one), steps), next, s->at.at[TLY_IN]);
     w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
 
@@ -90,7 +91,7 @@ static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
         return;
     kir_value at = add(c, position, w->ahead);
     kir_value here = less(c, at, arg(c, KIR_ARG_LENGTH));
-    kir_value base = choose(c, here, w->base, w->next);
+    kir_value base = choose(c, here, w->base.at[TLY_IN], w->next);
     kir_value p = ptradd(c, base, mul(c, at, tly_step(c, TLY_IN)));
     for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->bytes[TLY_IN]; byte += 64)
         kir_prefetch(c->b, p, byte);
@@ -160,11 +161,7 @@ kir_type tly_reduce_numbers(const tly_build *c)
 
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
 {
-    tly_build *c = r->c;
-    kir_type t = tly_reduce_numbers(c);
-    if (t.kind != KIR_I64)
-        count = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
-    return less(c, kir_iota(c->b, t), kir_splat(c->b, count, t.lanes));
+    return tly_lanes_below(r->c, count);
 }
 
 /* The elements that fill no vector. */
@@ -174,8 +171,8 @@ static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
     tly_region some = { .state = { state } };
     emit_if(c, &some, less(c, from, to));
     kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
-    kir_value x = tly_reduce_load_some(w->r, address(w, from), count, c->lanes);
-    const tly_place at = place_at(w, NULL, from, w->lanes);
+    const tly_place here = tly_reduce_place(&w->base, from, 0), at = place_at(w, NULL, from, w->lanes);
+    kir_value x = tly_reduce_load_some(w->r, &here, address(w, from), count, c->lanes);
     x = w->rules->lift(w->r, x, &at);
     x = choose(c, there, x, w->rules->neutral(c, w->lanes));
     *state = w->rules->combine(c, *state, x);
@@ -219,16 +216,18 @@ static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, unsig
 
 /* ---- one element decides ---- */
 
-/* The best group of vectors so far: its best value, in all lanes, and the address and index of its
+/* The best group of vectors so far: its best value, in all lanes, and the place and index of its
  * first element. The index is -1 before the first group. */
 typedef struct best {
-    kir_value value, address, index;
+    kir_value value;
+    tly_row at;
+    kir_value index;
 } best;
 
-static void carry_best(tly_region *r, best *b)
+static void carry_best(const tly_build *c, tly_region *r, best *b)
 {
     emit_carry(r, 1, &b->value);
-    emit_carry(r, 1, &b->address);
+    tly_carry_read(c, r, &b->at);
     emit_carry(r, 1, &b->index);
 }
 
@@ -254,8 +253,8 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     int64_t group = (int64_t)vectors * w->lanes;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
     tly_region l = { 0 }, beaten = { 0 };
-    carry_best(&l, b);
-    carry_best(&beaten, b);
+    carry_best(c, &l, b);
+    carry_best(c, &beaten, b);
     emit_for(c, &l, from, end, imm(c, group));
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
@@ -264,7 +263,7 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     kir_value none = less(c, b->index, imm(c, 0));
     emit_if(c, &beaten, bor(c, none, any(c, wins(c, b->value, all))));
     b->value = kir_splat(c->b, fold_lanes(c, &values, all), w->lanes);
-    b->address = address(w, l.i);
+    b->at = tly_read_move(c, &w->base, l.i, tly_step);
     b->index = add(c, w->index, l.i);
     emit_end(c, &beaten);
     emit_end(c, &l);
@@ -276,7 +275,7 @@ static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
 {
     tly_build *c = w->r->c;
     kir_value zero = imm(c, 0), none = less(c, b->index, zero);
-    w->base = b->address;
+    w->base = b->at;
     w->index = b->index;
     take_groups(w, zero, choose(c, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1, state);
 }
@@ -303,13 +302,13 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     emit_carry(&l, states, state);
     if (rules->searches) {
         found.value = part(c, state[0], 0);
-        found.address = s->in;
+        found.at = s->at;
         found.index = imm(c, -1);
-        carry_best(&l, &found);
+        carry_best(c, &l, &found);
     }
     emit_for(c, &l, s->begin, s->end, imm(c, 1));
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
-    w.base = tly_reduce_step(c, s->in, l.i);
+    w.base = tly_reduce_step(c, &s->at, l.i);
     look_ahead(&w, s, l.i);
     w.index = mul(c, l.i, arg(c, KIR_ARG_LENGTH));
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &found)

@@ -43,7 +43,7 @@ kir_value tly_reduce_i128(tly_reduce *r, const tly_reduce_span *s)
     tly_region step = { .state = { &all } }, l = { .state = { &all } };
     emit_for(c, &step, s->begin, s->end, together);
     emit_for(c, &l, s->from, s->to, most);
-    const tly_reduce_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
+    const tly_reduce_span some = { s->at, step.i, tly_min(c, s->end, add(c, step.i, together)), l.i,
                                    tly_min(c, s->to, add(c, l.i, most)) };
     all = tly_reduce_join_i128(c, all, walk(r, &some));
     emit_end(c, &l);
@@ -51,15 +51,17 @@ kir_value tly_reduce_i128(tly_reduce *r, const tly_reduce_span *s)
     return all;
 }
 
-kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, kir_value stride)
+kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, tly_step_of to_next)
 {
     tly_build *c = r->c;
     kir_value one = imm(c, 1), sum = tly_reduce_no_i128(c, 1);
     tly_region step = { .state = { &sum } }, l = { .state = { &sum } };
     emit_for(c, &step, all->begin, all->end, one);
-    kir_value in = tly_reduce_step(c, all->in, step.i);
+    const tly_row row = tly_reduce_step(c, &all->at, step.i);
     emit_for(c, &l, all->from, all->to, one);
-    kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, stride)), 0, 1);
+    const tly_row here = tly_read_move(c, &row, l.i, to_next);
+    const tly_place at = tly_reduce_place(&here, 0, 0);
+    kir_value x = tly_reduce_load(r, &at, here.at[TLY_IN], 0, 1);
     kir_value sign = tly_has_sign(c) ? ashr(c, x, imm(c, 63)) : imm(c, 0);
     sum = tly_reduce_join_i128(c, sum, pair(c, x, sign));
     emit_end(c, &l);

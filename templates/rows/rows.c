@@ -152,7 +152,7 @@ static void build_scan(tly_rows *r)
     emit_carry(&l, tly_rows_begin_outcome(r, outcome), outcome);
     emit_for(c, &l, e.first_row, e.end_row, r->group);
     tly_row a = tly_row_address(c, l.i);
-    tly_rows_block k = { .in = a.at[TLY_IN], .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
+    tly_rows_block k = { .at = a, .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
     kir_value is_first = equal(c, l.i, e.first_row);
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
     kir_value from = choose(c, is_first, e.first_position, imm(c, 0));
@@ -192,7 +192,8 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t kept = r->deferred        ? r->block
                    : r->prescale_rows ? tly_rows_prescaled_elements(r)
                                       : -r->step;
-    int64_t prescale_hold = acc_results + round_up((kept + r->step) * c->acc_bytes, 64);
+    int64_t over = r->posts ? r->widest : r->step; /* a step that is done again, too */
+    int64_t prescale_hold = acc_results + round_up((kept + over) * c->acc_bytes, 64);
     launch->scratch_bytes = prescale_hold + (r->prescale_rows ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->bytes[TLY_OUT];
@@ -251,7 +252,13 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
                  (tly_narrow_raises(c) || c->p->tensor[TLY_OUT].dtype == TALLY_F16);
     /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */
     r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
-    r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0;
+    if (c->p->program.type != 0) {
+        c->is_mapped = 1; /* when it is staged */
+        r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) ||
+                  tly_operator_of(c->p)->compares;
+        r.deferred = r.deferred || r.posts;
+    }
+    r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0 && !c->is_mapped;
     r.direct_out = c->p->tensor[TLY_OUT].step != TLY_ANY_STEP;
     lay_out(&r, launch);
     launch->chunk = r.chunk;

@@ -38,6 +38,8 @@ typedef struct tly_rows {
     int64_t step, block, chunk; /* elements */
     int64_t widest;             /* elements of the longer of a fast step and a safe one */
     int direct_in, direct_out;  /* 1: vectors are read, written where the tensor lies */
+    int posts;                  /* 1: results go through `post`, or from keys to elements, when they
+                                   are stored */
     /* Scratch. */
     kir_value work;          /* results of a step that is done again */
     kir_value input, buffer; /* staged input, staged output */
@@ -72,7 +74,7 @@ kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 
 /* One block: `rows` spans of `count` elements. */
 typedef struct tly_rows_block {
-    kir_value in;   /* position 0 of the first row */
+    tly_row at;     /* position 0 of the first row, in tensors that are read */
     kir_value rows; /* how many rows */
     kir_value position, count;
     kir_value buffered;      /* elements that the buffer held before the block */
@@ -91,6 +93,7 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
 /* The part of a row that is in a block. */
 typedef struct tly_rows_span {
     kir_value in;    /* its input in memory */
+    tly_row at;      /* the same, and its operands */
     kir_value to;    /* where its results are stored: in the buffer, or in memory */
     kir_value lines; /* i1: `to` is whole lines of memory, to be stored past the cache; 0: never */
     kir_value prescaled; /* i1: results stay in scratch, as accumulators; 0: never */

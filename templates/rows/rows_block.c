@@ -31,8 +31,10 @@ static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value num
     kir_value to = tly_stored_at(c, r->buffer, add(c, k->buffered, first));
     if (k->direct)
         to = choose(c, k->direct, tly_stored_at(c, k->out, first), to);
+    const tly_row at = tly_read_move(c, &k->at, element, tly_step);
     return (tly_rows_span){
-        .in = ptradd(c, k->in, mul(c, element, tly_step(c, TLY_IN))),
+        .in = at.at[TLY_IN],
+        .at = at,
         .to = to,
         .lines = k->lines,
         .leaves = k->leaves,

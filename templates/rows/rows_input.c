@@ -144,7 +144,7 @@ tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g)
     tly_build *c = r->c;
     int64_t size = tly_rows_element_bytes(r);
     if (!r->direct_in) {
-        tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
+        tly_stage_in(c, &g->at, r->input, g->count, (unsigned)r->step);
         kir_value end = tly_round_up(c, g->count, r->step);
         kir_value last = tly_at(c, r->input, sub(c, end, imm(c, r->step)), size);
         if (tly_rows_reach(r) > 0)

@@ -4,6 +4,8 @@
  */
 #include "rows.h"
 
+#include <string.h>
+
 /* ---- what goes from step to step ---- */
 
 typedef struct chain {
@@ -217,6 +219,32 @@ static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_
         emit_end(r->c, &way);
 }
 
+/* Results of `n` vectors from element i on through `post`. Behind the last of `count` elements there
+ * may be no operand to load. */
+static void post(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count, kir_value *y,
+                 unsigned n)
+{
+    tly_build *c = r->c;
+    tly_region way = { 0 };
+    tly_place at = tly_place_in(&g->at, i, 0);
+    kir_value last = add(c, i, imm(c, (int64_t)n * c->lanes)), done[MAX_UNROLL];
+    memcpy(done, y, n * sizeof *y);
+    emit_carry(&way, n, done);
+    emit_if(c, &way, less(c, count, last));
+    for (unsigned k = 0; k < n; k++) {
+        tly_place here = tly_place_after(at, (int64_t)k * c->lanes, 0);
+        here.count = sub(c, count, add(c, i, imm(c, (int64_t)k * c->lanes)));
+        done[k] = tly_post(c, &here, y[k]);
+    }
+    emit_else(c, &way);
+    for (unsigned k = 0; k < n; k++) {
+        const tly_place here = tly_place_after(at, (int64_t)k * c->lanes, 0);
+        done[k] = tly_post(c, &here, y[k]);
+    }
+    emit_end(c, &way);
+    memcpy(y, done, n * sizeof *y);
+}
+
 /* Vectors are as wide as the machine's, whatever the width of windows is. */
 void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value count, kir_value *most)
 {
@@ -240,7 +268,10 @@ void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value coun
             if (most)
                 y[k] = tly_rows_unscale(&whole, y[k], most);
         }
-        store(&whole, g, add(&c, l.i, imm(&c, first * c.lanes)), y, n);
+        kir_value element = add(&c, l.i, imm(&c, first * c.lanes));
+        if (r->posts)
+            post(&whole, g, element, count, y, n);
+        store(&whole, g, element, y, n);
     }
     emit_end(&c, &l);
 }

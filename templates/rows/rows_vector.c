@@ -48,7 +48,8 @@ void tly_rows_show(tly_rows *r, const tly_place *at, kir_value before, kir_value
 {
     int exclusive = r->c->p->exclusive;
     if (!r->pairs) {
-        shown[0] = tly_show(r->c, at, exclusive ? before : y);
+        kir_value state = exclusive ? before : y;
+        shown[0] = r->posts ? tly_result(r->c, at, state) : tly_show(r->c, at, state);
         return;
     }
     shown[0] = tly_show(r->c, NULL, exclusive ? before : odd);

@@ -81,7 +81,7 @@ void tly_fence(tly_build *c, kir_value streams)
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
     int is_known = c->p->form == TLY_ROWS && c->p->rows.contiguous && c->p->rows.length > 0;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < c->tensors; t++) {
         int64_t bytes = (int64_t)c->p->rows.length * c->p->tensor[t].step * c->bytes[t];
         offsets[t] = mul(
             c, row, is_known ? imm(c, bytes) : kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0)));
@@ -91,7 +91,7 @@ static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 static tly_row row_at(tly_build *c, const kir_value *offsets)
 {
     tly_row row;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         row.at[t] = ptradd(c, arg(c, TLY_ARG(IN, t)), offsets[t]);
     return row;
 }
@@ -100,15 +100,15 @@ void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *off
 {
     kir_value rest = i;
     tly_region dims = { .state = { &rest } };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         offsets[t] = imm(c, 0);
-    emit_carry(&dims, TLY_TENSOR_COUNT, offsets);
+    emit_carry(&dims, (unsigned)c->tensors, offsets);
     emit_for(c, &dims, imm(c, 0), rank, imm(c, 1));
     kir_value d = sub(c, sub(c, rank, imm(c, 1)), dims.i);
     kir_value size = kir_get_at(c->b, KIR_ARG_OUTER_SIZE, d);
     kir_value up = udiv(c, rest, size);
     kir_value index = sub(c, rest, mul(c, up, size));
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (int t = 0; t < c->tensors; t++) {
         kir_value stride = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), d);
         offsets[t] = add(c, offsets[t], mul(c, index, stride));
     }
@@ -128,7 +128,7 @@ tly_row tly_row_address(tly_build *c, kir_value row)
     }
     kir_value rank = arg(c, KIR_ARG_OUTER_RANK);
     tly_region several = { .state = { 0 } };
-    emit_carry(&several, TLY_TENSOR_COUNT, offsets);
+    emit_carry(&several, (unsigned)c->tensors, offsets);
     emit_if(c, &several, less(c, imm(c, 1), rank));
     tly_outer_offsets(c, row, rank, offsets);
     emit_else(c, &several);
@@ -137,11 +137,26 @@ tly_row tly_row_address(tly_build *c, kir_value row)
     return row_at(c, offsets);
 }
 
-tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by,
-                     kir_value (*step)(tly_build *c, int tensor))
+tly_row tly_read_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step)
+{
+    tly_row moved = *row;
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
+    return moved;
+}
+
+void tly_carry_read(const tly_build *c, tly_region *r, tly_row *row)
+{
+    for (int t = 0; t < c->tensors; t++)
+        if (!tly_is_written(t))
+            emit_carry(r, 1, &row->at[t]);
+}
+
+tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step)
 {
     tly_row moved;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
     return moved;
 }

@@ -162,12 +162,12 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 }
 
 /* The bits of f16 or bf16 in i32 lanes, as f32. */
-static kir_value u32_to_single(tly_build *c, kir_value v)
+static kir_value u32_to_single(tly_build *c, tally_dtype dtype, kir_value v)
 {
-    if (c->p->tensor[TLY_IN].dtype == TALLY_F16 && c->t->has_f16)
+    if (dtype == TALLY_F16 && c->t->has_f16)
         return to_kind(c, KIR_FPEXT, KIR_F32,
                        to_kind(c, KIR_BITCAST, KIR_F16, to_kind(c, KIR_TRUNC, KIR_I16, v)));
-    if (c->p->tensor[TLY_IN].dtype == TALLY_F16)
+    if (dtype == TALLY_F16)
         return half_to_single(c, v);
     return to_kind(c, KIR_BITCAST, KIR_F32, shl(c, v, like(c, v, 16)));
 }
@@ -179,13 +179,13 @@ static int has_keys(const tly_build *c)
 
 static int is_signed(const tly_build *c)
 {
-    return tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED;
+    return tly_class_of(c->element) == TLY_SIGNED;
 }
 
 /* Bools are 0 and 1. */
 kir_value tly_widen_integer(tly_build *c, kir_value x)
 {
-    int keeps_sign = tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) !=
+    int keeps_sign = tly_class_of(c->element) !=
                      TLY_UNSIGNED; /* keys do */
     kir_kind kind = (kir_kind)c->acc.kind;
     if (tly_is_floating(c))
@@ -199,13 +199,13 @@ kir_value tly_widen_u32(tly_build *c, kir_value v)
 {
     if (has_keys(c))
         return tly_u32_to_key(c, v);
-    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING) {
+    if (tly_class_of(c->element) != TLY_FLOATING) {
         kir_value unused = like(c, v, 32 - 8 * c->bytes[TLY_IN]);
         if (is_signed(c))
             v = ashr(c, shl(c, v, unused), unused);
         return tly_widen_integer(c, v);
     }
-    kir_value single = u32_to_single(c, v);
+    kir_value single = u32_to_single(c, c->element, v);
     return c->acc.kind == KIR_F64 ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
@@ -234,36 +234,77 @@ int tly_narrows_numbers(const tly_build *c)
     return c->p->tensor[TLY_OUT].dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
 }
 
+/* Floats as f32 or, if they are f64 or `wide`, as f64. */
+static kir_value widen_float(tly_build *c, tally_dtype dtype, int wide, kir_value x)
+{
+    kir_value single = x;
+    if (dtype == TALLY_F64)
+        return x;
+    if (dtype == TALLY_F16)
+        single = c->t->has_f16 ? to_kind(c, KIR_FPEXT, KIR_F32, x)
+                               : u32_to_single(c, dtype,
+                                               to_kind(c, KIR_ZEXT, KIR_I32,
+                                                       to_kind(c, KIR_BITCAST, KIR_I16, x)));
+    else if (dtype == TALLY_BF16)
+        single = u32_to_single(c, dtype, to_kind(c, KIR_ZEXT, KIR_I32, x));
+    return wide ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
+}
+
 kir_value tly_widen(tly_build *c, kir_value x)
 {
-    int wide = c->acc.kind == KIR_F64;
-    kir_value single;
     if (has_keys(c))
         return tly_to_key(c, x);
-    switch (c->p->tensor[TLY_IN].dtype) {
-    case TALLY_F16:
-        single = c->t->has_f16 ? to_kind(c, KIR_FPEXT, KIR_F32, x)
-                               : u32_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32,
-                                                          to_kind(c, KIR_BITCAST, KIR_I16, x)));
-        break;
-    case TALLY_BF16:
-        single = u32_to_single(c, to_kind(c, KIR_ZEXT, KIR_I32, x));
-        break;
-    case TALLY_F32:
-        single = x;
-        break;
-    case TALLY_F64:
-        return x;
-    default:
-        return tly_widen_integer(c, x);
+    return tly_class_of(c->element) == TLY_FLOATING
+               ? widen_float(c, c->element, c->acc.kind == KIR_F64, x)
+               : tly_widen_integer(c, x);
+}
+
+/* Integers as a type that is wider, or a float that has all of them. */
+static kir_value widen_to(tly_build *c, kir_kind kind, int is_signed, kir_value x)
+{
+    const kir_op extend = is_signed ? KIR_SEXT : KIR_ZEXT;
+    const unsigned bits = kir_kind_bits((kir_kind)type_of(c, x).kind);
+    if (kind == KIR_F32 || kind == KIR_F64) {
+        x = bits < 32 ? to_kind(c, extend, KIR_I32, x) : x;
+        return to_kind(c, is_signed ? KIR_SITOFP : KIR_UITOFP, kind, x);
     }
-    return wide ? to_kind(c, KIR_FPEXT, KIR_F64, single) : single;
+    return bits < kir_kind_bits(kind) ? to_kind(c, extend, kind, x) : x;
+}
+
+kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value x)
+{
+    const kir_kind kind = (kir_kind)tly_storage(c->element, 1).kind;
+    if (tly_class_of(dtype) == TLY_FLOATING)
+        return widen_float(c, dtype, kind == KIR_F64, x);
+    if (dtype == TALLY_BOOL)
+        x = choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
+    return widen_to(c, kind, tly_class_of(dtype) == TLY_SIGNED, x);
+}
+
+kir_value tly_loaded(tly_build *c, kir_value storage)
+{
+    return c->p->program.type != 0
+               ? tly_as_type(c, (tally_dtype)c->p->tensor[TLY_IN].dtype, storage)
+               : tly_widen(c, storage);
+}
+
+kir_value tly_as_element(tly_build *c, kir_value y)
+{
+    const kir_kind from = (kir_kind)type_of(c, y).kind;
+    const kir_kind to = (kir_kind)tly_storage(c->element, 1).kind;
+    if (has_keys(c))
+        return tly_from_key(c, y);
+    if (from == to)
+        return y;
+    if (from == KIR_F32 || from == KIR_F64)
+        return to_kind(c, tly_class_of(c->element) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
+    return to_kind(c, KIR_TRUNC, to, y);
 }
 
 kir_value tly_narrow(tly_build *c, kir_value x)
 {
-    int wide = c->acc.kind == KIR_F64;
-    if (has_keys(c))
+    int wide = type_of(c, x).kind == KIR_F64;
+    if (has_keys(c) && c->p->program.type == 0)
         return tly_from_key(c, x);
     switch (c->p->tensor[TLY_OUT].dtype) {
     case TALLY_F16:
@@ -275,6 +316,10 @@ kir_value tly_narrow(tly_build *c, kir_value x)
         return wide ? round_narrow(c, &double_to_bfloat, x) : single_to_bfloat(c, x);
     case TALLY_F32:
         return wide ? to_kind(c, KIR_FPTRUNC, KIR_F32, x) : x;
+    case TALLY_BOOL:
+        if (c->p->program.type != 0)
+            return choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
+        return x;
     default:
         return x;
     }
@@ -291,7 +336,7 @@ int tly_narrow_raises(const tly_build *c)
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)
 {
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
-    return tly_widen(c, kir_load(c->b, t, p, offset, 1));
+    return tly_loaded(c, kir_load(c->b, t, p, offset, 1));
 }
 
 void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigned align,

@@ -25,7 +25,7 @@ static unsigned key_bits(const tly_build *c)
 
 static int is_float(const tly_build *c)
 {
-    return tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_FLOATING;
+    return tly_class_of(c->element) == TLY_FLOATING;
 }
 
 /* Of keys: bits below the sign. */
@@ -37,7 +37,7 @@ static uint64_t magnitude(const tly_build *c)
 /* How far a float's bits are shifted up in its key. */
 static unsigned key_shift(const tly_build *c)
 {
-    return key_bits(c) - 8 * c->bytes[TLY_IN];
+    return key_bits(c) - 8 * c->element_bytes;
 }
 
 static int takes_most(const tly_build *c)
@@ -58,17 +58,17 @@ static uint64_t key_offset(const tly_build *c)
 {
     int nans_up = takes_most(c) != c->p->nan_ignore;
     uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST,
-                                  (tally_dtype)c->p->tensor[TLY_IN].dtype);
+                                  c->element);
     return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
 }
 
 uint64_t tly_key_bits(const tly_build *c, uint64_t element)
 {
     uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1)
-                                                            << (8 * c->bytes[TLY_IN] - 1);
+                                                            << (8 * c->element_bytes - 1);
     if (is_float(c))
         return (ordered_bits(c, element) - key_offset(c)) & all;
-    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED)
+    if (tly_class_of(c->element) == TLY_SIGNED)
         element = (element ^ sign) - sign;
     return element & all;
 }
@@ -99,7 +99,7 @@ kir_value tly_u32_to_key(tly_build *c, kir_value u32)
     kir_value unused = like(c, u32, key_shift(c));
     if (is_float(c))
         return order(c, shl(c, u32, unused));
-    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
+    if (tly_class_of(c->element) == TLY_UNSIGNED)
         return u32;
     return ashr(c, shl(c, u32, unused), unused);
 }
@@ -108,7 +108,7 @@ kir_value tly_key_to_u32(tly_build *c, kir_value key)
 {
     if (is_float(c))
         return lshr(c, restore(c, key), like(c, key, key_shift(c)));
-    return band(c, key, like(c, key, UINT64_MAX >> (64 - 8 * c->bytes[TLY_IN])));
+    return band(c, key, like(c, key, UINT64_MAX >> (64 - 8 * c->element_bytes)));
 }
 
 static kir_kind integer_of(unsigned bytes)
@@ -123,8 +123,8 @@ static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 
 kir_value tly_to_key(tly_build *c, kir_value storage)
 {
-    int is_signed = tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED;
-    kir_value v = converted(c, KIR_BITCAST, integer_of(c->bytes[TLY_IN]), storage);
+    int is_signed = tly_class_of(c->element) == TLY_SIGNED;
+    kir_value v = converted(c, KIR_BITCAST, integer_of(c->element_bytes), storage);
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
@@ -136,9 +136,9 @@ kir_value tly_from_key(tly_build *c, kir_value key)
     kir_value v = is_float(c) ? restore(c, key) : key;
     if (is_float(c) && key_shift(c) > 0)
         v = lshr(c, v, like(c, v, key_shift(c)));
-    v = converted(c, KIR_TRUNC, integer_of(c->bytes[TLY_IN]), v);
+    v = converted(c, KIR_TRUNC, integer_of(c->element_bytes), v);
     return converted(c, KIR_BITCAST,
-                     (kir_kind)tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1).kind, v);
+                     (kir_kind)tly_storage(c->element, 1).kind, v);
 }
 
 /* ---- of reductions ---- */
@@ -149,8 +149,8 @@ kir_value tly_from_key(tly_build *c, kir_value key)
 static kir_value key_of_index(tly_build *c, kir_value bits)
 {
     const int nans_up = takes_most(c) != c->p->nan_ignore;
-    const uint64_t most = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
-    const uint64_t infinity = tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype);
+    const uint64_t most = (UINT64_C(1) << (8 * c->element_bytes - 1)) - 1;
+    const uint64_t infinity = tly_value_bits(TLY_MOST, c->element);
     const uint64_t by = nans_up ? most - infinity
                                 : infinity - most; /* -inf lowest, or inf highest */
     const uint64_t nan = (nans_up ? infinity + 1 : ~infinity - 1) - by;
@@ -163,8 +163,8 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 
 int tly_keys_are_deferred(const tly_build *c)
 {
-    const int wide = c->p->tensor[TLY_IN].dtype == TALLY_F32 ||
-                     c->p->tensor[TLY_IN].dtype == TALLY_F64;
+    const int wide = c->element == TALLY_F32 ||
+                     c->element == TALLY_F64;
     return tly_operator_of(c->p)->compares && wide && !c->p->nan_ignore;
 }
 
@@ -220,10 +220,10 @@ kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
 {
     if (tly_has_index(c->p) && below == 0)
         return key_of_index(c, bits);
-    uint64_t magnitude = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
+    uint64_t magnitude = (UINT64_C(1) << (8 * c->element_bytes - 1)) - 1;
     kir_value size = band(c, bits, like(c, bits, magnitude));
     kir_value infinity = like(c, bits,
-                              tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype));
+                              tly_value_bits(TLY_MOST, c->element));
     kir_value nan = less(c, infinity, size);
     kir_value key = tly_order_bits(c, bits, below);
     if (tly_has_index(c->p)) { /* zeros are equal */

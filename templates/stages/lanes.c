@@ -100,3 +100,12 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n)
     for (unsigned i = 0; i < n; i++)
         r[i] = out[i];
 }
+
+kir_value tly_lanes_below(tly_build *c, kir_value count)
+{
+    static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
+    kir_type t = KIR_TYPE(kinds[c->acc_bytes], c->lanes);
+    if (t.kind != KIR_I64)
+        count = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
+    return less(c, kir_iota(c->b, t), kir_splat(c->b, count, t.lanes));
+}

@@ -65,19 +65,26 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
+    if (c->p->program.type != 0 && at != NULL && !c->is_mapped)
+        x = tly_widen(c, tly_map(c, at, x));
     if (lacks_key(c, x))
         x = tly_extreme_of(c, &x, 1).key;
     x = tly_through(c, c->p->before, x);
     return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
 }
 
-kir_value tly_show(tly_build *c, const tly_place *at, kir_value state)
+kir_value tly_result(tly_build *c, const tly_place *at, kir_value state)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
     if (o->project)
         state = o->project(c, state, at != NULL ? at : &unknown);
     return tly_through(c, c->p->after, state);
+}
+
+kir_value tly_show(tly_build *c, const tly_place *at, kir_value state)
+{
+    return tly_post(c, at, tly_result(c, at, state));
 }
 
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit)
@@ -187,7 +194,7 @@ static kir_value identity(tly_build *c, unsigned lanes)
     if (!o->compares)
         return known(c, o->identity, lanes);
     uint64_t element = tly_value_bits((tly_value)o->identity[0],
-                                      (tally_dtype)c->p->tensor[TLY_IN].dtype);
+                                      c->element);
     return constant(c, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
@@ -204,7 +211,7 @@ kir_value tly_padding(tly_build *c, kir_type type)
         value = TLY_NAN;
     return constant(
         c, type,
-        tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->tensor[TLY_IN].dtype)));
+        tly_value_bits(value, is_acc ? (tally_dtype)c->p->acc : c->element));
 }
 
 int tly_is_floating(const tly_build *c)

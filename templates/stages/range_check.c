@@ -149,7 +149,8 @@ kir_value tly_check_not_tiny(tly_build *c, kir_value v)
 
 int tly_checks_output(const tly_build *c)
 {
-    return tly_checks_products(c) && c->bytes[TLY_OUT] < c->acc_bytes;
+    return tly_checks_products(c) && c->bytes[TLY_OUT] < c->acc_bytes &&
+           !tly_has_expression(c->p, TLY_EXPRESSION_POST);
 }
 
 typedef struct end {

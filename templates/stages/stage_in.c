@@ -24,7 +24,7 @@ static kir_value load_every_second(tly_build *c, kir_value p)
         pick[i] = (uint8_t)(in < block / 2 ? start + 2 * in : n + start + 2 * in - block + 1);
     }
     kir_value ends = kir_load(c->b, t, p, (n - 1LL) * c->bytes[TLY_IN], 1);
-    return tly_widen(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1), ends, pick, n));
+    return tly_loaded(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1), ends, pick, n));
 }
 
 kir_value tly_load_unordered(tly_build *c, kir_value p)
@@ -61,9 +61,46 @@ kir_value tly_load_vector(tly_build *c, kir_value p)
     return tly_order(c, tly_load_unordered(c, p));
 }
 
-void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)
+/* Fills up to a multiple with what changes nothing. */
+static void pad(tly_build *c, kir_value to, kir_value count, kir_value full, unsigned multiple)
 {
-    kir_value full = imm(c, 0); /* elements that whole vectors load */
+    tly_region padding = { 0 };
+    kir_value neutral = tly_padding(c, c->vec);
+    emit_for(c, &padding, full, tly_round_up(c, count, multiple), imm(c, c->lanes));
+    kir_store(c->b, tly_at(c, to, padding.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
+    emit_end(c, &padding);
+}
+
+/* Elements that go through `map`: whole vectors, then one that is loaded in part. */
+static void stage_mapped(tly_build *c, const tly_row *from, kir_value to, kir_value count,
+                         unsigned multiple)
+{
+    kir_value full = tly_round_down(c, count, c->lanes), left = sub(c, count, full);
+    tly_region vectors = { 0 }, rest = { 0 };
+    emit_for(c, &vectors, imm(c, 0), full, imm(c, c->lanes));
+    tly_place at = tly_place_in(from, vectors.i, 0);
+    kir_store(c->b, tly_at(c, to, vectors.i, c->acc_bytes), 0, tly_map_at(c, &at, c->lanes),
+              c->acc_bytes, 0);
+    emit_end(c, &vectors);
+
+    pad(c, to, count, full, multiple);
+    emit_if(c, &rest, less(c, full, count));
+    at = tly_place_in(from, full, 0);
+    at.count = left;
+    kir_value v = choose(c, tly_lanes_below(c, left), tly_map_at(c, &at, c->lanes),
+                         tly_padding(c, c->vec));
+    kir_store(c->b, tly_at(c, to, full, c->acc_bytes), 0, v, c->acc_bytes, 0);
+    emit_end(c, &rest);
+}
+
+void tly_stage_in(tly_build *c, const tly_row *row, kir_value to, kir_value count,
+                  unsigned multiple)
+{
+    kir_value full = imm(c, 0), from = row->at[TLY_IN]; /* elements that whole vectors load */
+    if (c->p->program.type != 0) {
+        stage_mapped(c, row, to, count, multiple);
+        return;
+    }
     if (tly_loads_vectors(c)) {
         tly_region vectors = { 0 };
         full = tly_round_down(c, count, c->lanes);
@@ -75,12 +112,8 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
         emit_end(c, &vectors);
     }
 
-    tly_region padding = { 0 }, rest = { 0 };
-    kir_value neutral = tly_padding(c, c->vec);
-    emit_for(c, &padding, full, tly_round_up(c, count, multiple), imm(c, c->lanes));
-    kir_store(c->b, tly_at(c, to, padding.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
-    emit_end(c, &padding);
-
+    tly_region rest = { 0 };
+    pad(c, to, count, full, multiple);
     emit_for(c, &rest, full, count, imm(c, 1));
     kir_value p = ptradd(c, from, mul(c, rest.i, tly_step(c, TLY_IN)));
     kir_store(c->b, tly_at(c, to, rest.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);

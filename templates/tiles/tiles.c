@@ -15,7 +15,7 @@ enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 
 tly_row tly_tiles_move(tly_build *c, tly_row at, kir_value by, const kir_value *each)
 {
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         at.at[t] = ptradd(c, at.at[t], mul(c, by, each[t]));
     return at;
 }
@@ -56,7 +56,7 @@ static kir_value gather(tly_tiles *k, kir_value p, const kir_value *offsets)
         v = i == 0 ? kir_splat(c->b, x, c->lanes) : kir_insert(c->b, v, x, i);
     }
     kir_type t = tly_storage(dtype, c->lanes);
-    return tly_widen(c, t.kind == KIR_F16 ? bitcast(c, t, v) : v);
+    return tly_loaded(c, t.kind == KIR_F16 ? bitcast(c, t, v) : v);
 }
 
 static void scatter(tly_tiles *k, kir_value p, const kir_value *offsets, kir_value v)
@@ -237,9 +237,12 @@ static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value fro
     lane_offsets(k, k->lane[TLY_OUT], left, out);
     emit_for(c, &l, from, k->length, imm(c, 1));
     kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->axis[TLY_IN])), in);
-    kir_value next = tly_combine(c, y, tly_element(c, NULL, x)); /* lanes may be repeated */
+    const origin lane = { k, at };
+    const tly_place here = { .address = address_from, .of = &lane, .position = l.i,
+                             .steps = k->lane, .count = left };
+    kir_value next = tly_combine(c, y, tly_element(c, &here, x)); /* lanes may be repeated */
     scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->axis[TLY_OUT])), out,
-            tly_show(c, NULL, c->p->exclusive ? y : next));
+            tly_show(c, &here, c->p->exclusive ? y : next));
     y = next;
     emit_end(c, &l);
     emit_end(c, &some);

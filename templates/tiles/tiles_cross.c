@@ -46,7 +46,7 @@ static tly_outer dim_within(tly_tiles *k, kir_value at, kir_value rows, kir_valu
     kir_value small = less(c, mul(c, rows, d.size), imm(c, most_rows(k) + 1));
     *fits = band(c, *fits, small);
     d.size = choose(c, *fits, d.size, imm(c, 1));
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         d.each[t] = choose(c, *fits, d.each[t], zero);
     return d;
 }
@@ -152,9 +152,9 @@ static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value f
     emit_for(c, &near, tly_max(c, sub(c, x->from, skipped), zero),
              tly_min(c, sub(c, x->to, skipped), x->near.size), one);
     kir_value unit = sub(c, add(c, skipped, near.i), x->from), offset[TLY_TENSOR_COUNT];
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         offset[t] = add(c, mul(c, far.i, x->far.each[t]), mul(c, near.i, x->near.each[t]));
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         at.at[t] = ptradd(c, at.at[t], add(c, offset[t], mul(c, step.i, k->axis[t])));
     kir_value states = tly_at(c, arg(c, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
     emit_for(c, &row, first, end, imm(c, c->lanes));

@@ -15,7 +15,7 @@ tly_outer tly_tiles_outer(tly_build *c, kir_value d)
     tly_outer dim = {
         .size = choose(c, none, imm(c, 1), kir_get_at(c->b, KIR_ARG_OUTER_SIZE, at)),
     };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         dim.each[t] = choose(c, none, zero, kir_get_at(c->b, TLY_ARG(OUTER_IN, t), at));
     return dim;
 }
@@ -135,7 +135,7 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
         lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
     kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
     tly_row here;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         here.at[t] = ptradd(c, run.at[t],
                             add(c, mul(c, j.i, a->run.each[t]), mul(c, lane, k->lane[t])));
     if (k->may_stream)
@@ -180,7 +180,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     a.row0 = mul(c, g.i, a.size);
     tly_outer_offsets(c, g.i, a.left, offsets);
     tly_row at;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         at.at[t] = ptradd(c, arg(c, TLY_ARG(IN, t)), offsets[t]);
     a.from = tly_max(c, sub(c, first, a.row0), zero);
     a.to = tly_min(c, add(c, sub(c, last, a.row0), one), a.size);
@@ -211,7 +211,7 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .length = arg(c, KIR_ARG_LENGTH),
         .parts = (unsigned)tly_tiles_parts(c->p, c->plan),
     };
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         k.axis[t] = tly_axis(c, t);
     launch->tile_lanes = c->plan->tile_lanes;
     int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
@@ -227,7 +227,7 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         return;
     }
     k.inner = arg(c, KIR_ARG_INNER);
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+    for (int t = 0; t < c->tensors; t++)
         k.lane[t] = tly_lane(c, t);
     scan_rows(&k, rank, arg(c, KIR_ARG_BLOCKS), imm(c, c->plan->tile_lanes));
 }
