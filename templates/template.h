@@ -97,7 +97,7 @@ typedef struct tly_place {
     /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
     kir_value index;
     const kir_value *steps; /* bytes from a vector's lane to the next, by tensor; NULL: tly_lane */
-    kir_value count; /* i64: only so many lanes are there, perhaps none; 0: all are */
+    kir_value count;        /* i64: only so many lanes are there, perhaps none; 0: all are */
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */

@@ -104,6 +104,16 @@ static kir_value combine_sum(tly_build *c, const kir_value *p, const kir_value *
 
 /* The element again, from its place: templates say where elements lie. Devices have no unaligned
  * loads, and narrow elements have loads of their own. */
+/* Where lane i of a vector lies whose first lane lies at p. The last lane that is there stands for
+ * those that are not. */
+static kir_value lane_at(tly_build *c, const tly_place *at, int tensor, kir_value p, unsigned i)
+{
+    kir_value step = at->steps != NULL ? at->steps[tensor] : tly_lane(c, tensor), lane = imm(c, i);
+    if (at->count != 0)
+        lane = tly_min(c, lane, sub(c, at->count, imm(c, 1)));
+    return ptradd(c, p, mul(c, lane, step));
+}
+
 static kir_value again(tly_build *c, kir_value x, const tly_place *at)
 {
     unsigned lanes = kir_type_of(c->b, x).lanes, bytes = c->bytes[TLY_IN];
@@ -116,10 +126,10 @@ static kir_value again(tly_build *c, kir_value x, const tly_place *at)
         return tly_widen(c, kir_load(c->b, type, p, 0, bytes));
     if (lanes == 1)
         return tly_load(c, p, 0, 1);
-    if (at->steps == NULL)
+    if (at->steps == NULL && at->count == 0)
         return lanes == c->lanes ? tly_load_vector(c, p) : x;
-    for (unsigned i = 0; i < lanes; i++, p = ptradd(c, p, at->steps[TLY_IN]))
-        x = kir_insert(c->b, x, tly_load(c, p, 0, 1), i);
+    for (unsigned i = 0; i < lanes; i++)
+        x = kir_insert(c->b, x, tly_load(c, lane_at(c, at, TLY_IN, p, i), 0, 1), i);
     return x;
 }
 
@@ -173,10 +183,9 @@ static void spoil(tly_build *c, kir_value y, const tly_place *at)
         return;
     kir_value other = add(c, kir_extract(c->b, y, 0), number(c, kir_extract(c->b, y, 0), 1));
     kir_value p = at->address(c, at, TLY_OUT);
-    for (unsigned i = at->steps != NULL ? kir_type_of(c->b, y).lanes : 1; i > 0; i--) {
-        tly_store(c, p, 0, other, 1, 0);
-        p = i > 1 ? ptradd(c, p, at->steps[TLY_OUT]) : p;
-    }
+    unsigned lanes = at->steps != NULL ? kir_type_of(c->b, y).lanes : 1;
+    for (unsigned i = 0; i < lanes; i++)
+        tly_store(c, lane_at(c, at, TLY_OUT, p, i), 0, other, 1, 0);
 }
 
 static kir_value shown_of(tly_build *c, kir_value state)

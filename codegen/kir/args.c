@@ -33,8 +33,7 @@ static const struct {
                          .cpu = { KIR_IN_ARGS, 'v', offsetof(tly_args, of member) }, \
                          .block = PLACE_##in_block(KIR_IN_BLOCK, tly_gpu_block, of member) }, \
     DIM(NAME, name, of, member, in_push, 0) DIM(NAME, name, of, member, in_push, 1)
-#define TENSOR(T, t, member, is_written, home, meaning) \
-    TLY_TENSOR_FIELDS(FIELD, DIMS, T, t, home)
+#define TENSOR(T, t, member, is_written, home, meaning) TLY_TENSOR_FIELDS(FIELD, DIMS, T, t, home)
 #define KIR_TASK(NAME, name, type) \
     [KIR_ARG_##NAME] = { .text = #name, .cpu = { KIR_IN_TASK, type, offsetof(tly_task, name) } },
     TLY_LAUNCH_FIELDS(FIELD, DIMS) TLY_TENSORS(TENSOR)

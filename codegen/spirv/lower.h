@@ -11,8 +11,8 @@
 #define TLY_SPV_LOWER_H
 
 #include "../../runtime/problem/abi.h"
-#include "../kir/internal.h"
 #include "../../runtime/problem/gpu.h"
+#include "../kir/internal.h"
 #include "module.h"
 #include "spirv.h"
 
@@ -39,7 +39,7 @@ typedef struct tly_spv_lowering {
     uint32_t push;
     uint32_t blocks[5]; /* storage buffer types, by log2 of the element's bytes */
     uint32_t buffers[TLY_GPU_BINDINGS][5]; /* variables, by binding and element */
-    uint32_t written;                          /* bindings that are stored to, as bits */
+    uint32_t written;                      /* bindings that are stored to, as bits */
     uint32_t narrow[2]; /* address form: the types of pointers to blocks of 8 and 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, member, is_written, home,
- * meaning). `member` is its field in tally_buffers. `home` says where a device finds its parameters:
- * in the push constants (PUSH), or in the block at the start of the scratch (BLOCK). Whatever
- * handles tensors has an array with an element for each, and loops over those that a kernel has:
- * the input, the output and so many operands.
+ * meaning). `member` is its field in tally_buffers. `home` says where a device finds its
+ * parameters: in the push constants (PUSH), or in the block at the start of the scratch (BLOCK).
+ * Whatever handles tensors has an array with an element for each, and loops over those that a
+ * kernel has: the input, the output and so many operands.
  */
 #ifndef TLY_TENSORS_H
 #define TLY_TENSORS_H

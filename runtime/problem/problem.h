@@ -156,7 +156,8 @@ static inline tally_dtype tly_element_dtype(const tly_problem *p)
                                 : (tally_dtype)p->tensor[TLY_IN].dtype;
 }
 
-/* Whether expressions make what is combined (TLY_EXPRESSION_MAP) or stored (TLY_EXPRESSION_POST). */
+/* Whether an expression makes what is combined (TLY_EXPRESSION_MAP), or what is stored
+ * (TLY_EXPRESSION_POST). */
 static inline int tly_has_expression(const tly_problem *p, int id)
 {
     return p->program.code[id][0] != TLY_POSTFIX_END;

@@ -145,8 +145,8 @@ static int are_even(const tly_geometry *g)
 
 static int is_packed(const tly_geometry *g)
 {
-    return are_even(g) && g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
-           g->length >= TLY_REDUCED_BLOCK / g->inner;
+    return are_even(g) && g->inner > 1 && g->tensor[TLY_IN].lane == 1 &&
+           g->tensor[TLY_IN].axis == g->inner && g->length >= TLY_REDUCED_BLOCK / g->inner;
 }
 
 /* What would be one chain an output, on one thread. */
@@ -154,8 +154,8 @@ static int is_long(const tly_problem *p, const tly_geometry *g)
 {
     const int floats = tly_ops[p->op].sequence == TLY_SEQUENCE_FLOATS &&
                        tly_dtypes[p->tensor[TLY_OUT].dtype].largest == 0;
-    return floats && !has_operands(p) && g->tensor[TLY_IN].lane == 1 && g->inner <= TLY_REDUCED_LONG_LANES &&
-           g->length >= TLY_REDUCED_LONG_STEPS;
+    return floats && !has_operands(p) && g->tensor[TLY_IN].lane == 1 &&
+           g->inner <= TLY_REDUCED_LONG_LANES && g->length >= TLY_REDUCED_LONG_STEPS;
 }
 
 static void specialise_reduced_lanes(tly_problem *p, const tly_geometry *g)

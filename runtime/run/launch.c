@@ -492,8 +492,7 @@ tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_bu
         return status;
     }
     const tly_pointers p = { {
-#define AT(T, t, member, is_written, home, meaning) \
-    [TLY_##T] = (char *)(uintptr_t)given.member,
+#define AT(T, t, member, is_written, home, meaning) [TLY_##T] = (char *)(uintptr_t)given.member,
         TLY_TENSORS(AT)
 #undef AT
     } };

@@ -70,9 +70,9 @@ static tly_gpu_bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set
                       : info[TLY_OUT];
     }
     /* Nor may a scratch be that a module declares. */
-    info[TLY_GPU_SCRATCH] = s->scratch_bytes > 0
-                        ? bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes, &b.scratch)
-                        : info[TLY_OUT];
+    info[TLY_GPU_SCRATCH] = s->scratch_bytes > 0 ? bind(v, &places->scratch, 0,
+                                                        (int64_t)s->scratch_bytes, &b.scratch)
+                                                 : info[TLY_OUT];
     VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
         .dstSet = set,

@@ -87,8 +87,8 @@ static kir_value record_at(tly_reduce *r, const tly_reduce_form *f, kir_arg reco
 }
 
 /* The state of one tile: made, or taken from its record. */
-static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, const tly_row *row, kir_value chunk,
-                          kir_value tile, kir_value scratch)
+static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, const tly_row *row,
+                          kir_value chunk, kir_value tile, kir_value scratch)
 {
     tly_build *c = r->c;
     kir_value mode = arg(c, KIR_ARG_MODE);

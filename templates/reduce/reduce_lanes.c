@@ -95,9 +95,9 @@ static void each_pair(lanes *k, kir_value x, kir_value y, kir_value to,
 
 /* Rows of input that pass at once. */
 typedef struct rows {
-    kir_value states;               /* a tile's, from lane 0 on */
-    tly_row at[MAX_STEPS];          /* lane 0 of each */
-    kir_value index;                /* of the first */
+    kir_value states;      /* a tile's, from lane 0 on */
+    tly_row at[MAX_STEPS]; /* lane 0 of each */
+    kir_value index;       /* of the first */
     unsigned count;
     int serial;       /* one after the other */
     kir_value scaled; /* elements are scaled as these states demand, as there; 0: they are not */
@@ -170,7 +170,8 @@ static void pass_rows(lanes *k, rows some, const tly_row *in, kir_value index, k
     emit_for(c, &l, from, to, imm(c, some.count));
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)
-        some.at[i] = tly_read_move(c, i > 0 ? &some.at[i - 1] : in, i > 0 ? imm(c, 1) : l.i, tly_axis);
+        some.at[i] = tly_read_move(c, i > 0 ? &some.at[i - 1] : in, i > 0 ? imm(c, 1) : l.i,
+                                   tly_axis);
     pass_all(k, &some);
     emit_end(c, &l);
 }

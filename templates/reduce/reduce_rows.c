@@ -79,7 +79,8 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
-    kir_value next = ptradd(c, w->base.at[TLY_IN], sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
+    kir_value next = ptradd(c, w->base.at[TLY_IN],
+                            sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
     w->next = choose(c, less(c, add(c, step, one), steps), next, s->at.at[TLY_IN]);
     w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
@@ -171,7 +172,8 @@ static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
     tly_region some = { .state = { state } };
     emit_if(c, &some, less(c, from, to));
     kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
-    const tly_place here = tly_reduce_place(&w->base, from, 0), at = place_at(w, NULL, from, w->lanes);
+    const tly_place here = tly_reduce_place(&w->base, from, 0),
+                    at = place_at(w, NULL, from, w->lanes);
     kir_value x = tly_reduce_load_some(w->r, &here, address(w, from), count, c->lanes);
     x = w->rules->lift(w->r, x, &at);
     x = choose(c, there, x, w->rules->neutral(c, w->lanes));

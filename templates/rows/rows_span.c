@@ -219,8 +219,8 @@ static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_
         emit_end(r->c, &way);
 }
 
-/* Results of `n` vectors from element i on through `post`. Behind the last of `count` elements there
- * may be no operand to load. */
+/* Results of `n` vectors from element i on, through `post`. Behind the last of `count` elements
+ * there may be no operand to load. */
 static void post(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count, kir_value *y,
                  unsigned n)
 {

@@ -185,8 +185,7 @@ static int is_signed(const tly_build *c)
 /* Bools are 0 and 1. */
 kir_value tly_widen_integer(tly_build *c, kir_value x)
 {
-    int keeps_sign = tly_class_of(c->element) !=
-                     TLY_UNSIGNED; /* keys do */
+    int keeps_sign = tly_class_of(c->element) != TLY_UNSIGNED; /* keys do */
     kir_kind kind = (kir_kind)c->acc.kind;
     if (tly_is_floating(c))
         return to_kind(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);

@@ -14,7 +14,7 @@ typedef struct walk {
     tly_build *c;
     const tly_place *at;
     tally_dtype type;
-    kir_type storage; /* of a value, in all lanes */
+    kir_type storage;                           /* of a value, in all lanes */
     kir_value value[TLY_POSTFIX_LAST_NAME + 1]; /* of the names that were met; 0: not yet */
     kir_value stack[TLY_MOST_ALIVE + 1];
     unsigned count;
@@ -123,7 +123,8 @@ static kir_value one(walk *w)
 
 static kir_value compare(walk *w, int code, kir_value x, kir_value y)
 {
-    static const uint8_t preds[][3] = { /* of floats, and of integers with and without a sign */
+    static const uint8_t preds[][3] = {
+        /* of floats, and of integers with and without a sign */
         [TLY_POSTFIX_LE] = { KIR_OLE, KIR_SLE, KIR_ULE },
         [TLY_POSTFIX_LT] = { KIR_OLT, KIR_SLT, KIR_ULT },
         [TLY_POSTFIX_EQ] = { KIR_OEQ, KIR_EQ, KIR_EQ },

@@ -57,8 +57,7 @@ static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 static uint64_t key_offset(const tly_build *c)
 {
     int nans_up = takes_most(c) != c->p->nan_ignore;
-    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST,
-                                  c->element);
+    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST, c->element);
     return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
 }
 
@@ -137,8 +136,7 @@ kir_value tly_from_key(tly_build *c, kir_value key)
     if (is_float(c) && key_shift(c) > 0)
         v = lshr(c, v, like(c, v, key_shift(c)));
     v = converted(c, KIR_TRUNC, integer_of(c->element_bytes), v);
-    return converted(c, KIR_BITCAST,
-                     (kir_kind)tly_storage(c->element, 1).kind, v);
+    return converted(c, KIR_BITCAST, (kir_kind)tly_storage(c->element, 1).kind, v);
 }
 
 /* ---- of reductions ---- */
@@ -163,8 +161,7 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 
 int tly_keys_are_deferred(const tly_build *c)
 {
-    const int wide = c->element == TALLY_F32 ||
-                     c->element == TALLY_F64;
+    const int wide = c->element == TALLY_F32 || c->element == TALLY_F64;
     return tly_operator_of(c->p)->compares && wide && !c->p->nan_ignore;
 }
 
@@ -222,8 +219,7 @@ kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
         return key_of_index(c, bits);
     uint64_t magnitude = (UINT64_C(1) << (8 * c->element_bytes - 1)) - 1;
     kir_value size = band(c, bits, like(c, bits, magnitude));
-    kir_value infinity = like(c, bits,
-                              tly_value_bits(TLY_MOST, c->element));
+    kir_value infinity = like(c, bits, tly_value_bits(TLY_MOST, c->element));
     kir_value nan = less(c, infinity, size);
     kir_value key = tly_order_bits(c, bits, below);
     if (tly_has_index(c->p)) { /* zeros are equal */

@@ -193,8 +193,7 @@ static kir_value identity(tly_build *c, unsigned lanes)
     const tly_operator *o = row_of(c);
     if (!o->compares)
         return known(c, o->identity, lanes);
-    uint64_t element = tly_value_bits((tly_value)o->identity[0],
-                                      c->element);
+    uint64_t element = tly_value_bits((tly_value)o->identity[0], c->element);
     return constant(c, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
@@ -209,9 +208,7 @@ kir_value tly_padding(tly_build *c, kir_type type)
     tly_value value = (tly_value)row_of(c)->padding;
     if (c->p->nan_ignore && !is_acc)
         value = TLY_NAN;
-    return constant(
-        c, type,
-        tly_value_bits(value, is_acc ? (tally_dtype)c->p->acc : c->element));
+    return constant(c, type, tly_value_bits(value, is_acc ? (tally_dtype)c->p->acc : c->element));
 }
 
 int tly_is_floating(const tly_build *c)

@@ -238,8 +238,9 @@ static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value fro
     emit_for(c, &l, from, k->length, imm(c, 1));
     kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->axis[TLY_IN])), in);
     const origin lane = { k, at };
-    const tly_place here = { .address = address_from, .of = &lane, .position = l.i,
-                             .steps = k->lane, .count = left };
+    const tly_place here = {
+        .address = address_from, .of = &lane, .position = l.i, .steps = k->lane, .count = left
+    };
     kir_value next = tly_combine(c, y, tly_element(c, &here, x)); /* lanes may be repeated */
     scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->axis[TLY_OUT])), out,
             tly_show(c, &here, c->p->exclusive ? y : next));
