@@ -170,6 +170,8 @@ kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes);
  * stored. Together they are tly_show. */
 kir_value tly_result(tly_build *c, const tly_place *at, kir_value state);
 kir_value tly_post(tly_build *c, const tly_place *at, kir_value y);
+/* 1: `post` may overflow or underflow for common results, and so raise flags: those of e^x do. */
+int tly_post_raises(const tly_build *c);
 /* The second step of an element of the expressions' type. */
 kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y);
 

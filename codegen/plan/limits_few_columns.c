@@ -36,7 +36,9 @@ int tly_are_packed(const tly_problem *p)
 
 static const char *refuses(const tly_problem *p)
 {
-    return tly_are_packed(p) ? NULL : "narrow: the columns are not packed";
+    return !tly_are_packed(p)     ? "narrow: the columns are not packed"
+           : p->program.type != 0 ? "narrow: there are no expressions"
+                                  : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

@@ -192,8 +192,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t kept = r->deferred        ? r->block
                    : r->prescale_rows ? tly_rows_prescaled_elements(r)
                                       : -r->step;
-    int64_t over = r->posts ? r->widest : r->step; /* a step that is done again, too */
-    int64_t prescale_hold = acc_results + round_up((kept + over) * c->acc_bytes, 64);
+    int64_t prescale_hold = acc_results + round_up((kept + r->step) * c->acc_bytes, 64);
     launch->scratch_bytes = prescale_hold + (r->prescale_rows ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->bytes[TLY_OUT];
@@ -254,8 +253,9 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
     if (c->p->program.type != 0) {
         c->is_mapped = 1; /* when it is staged */
-        r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) || tly_operator_of(c->p)->compares;
-        r.deferred = r.deferred || r.posts;
+        r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) ||
+                  tly_operator_of(c->p)->compares;
+        r.deferred = r.deferred || ((r.by_flags || r.ends_by_flags) && tly_post_raises(c));
     }
     r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0 && !c->is_mapped;
     r.direct_out = c->p->tensor[TLY_OUT].step != TLY_ANY_STEP;

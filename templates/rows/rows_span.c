@@ -201,24 +201,6 @@ static void store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *y
         emit_end(c, &way);
 }
 
-static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *y,
-                          unsigned n)
-{
-    tly_region way = { 0 };
-    if (r->deferred) {
-        keep_acc_results(r, i, y, n);
-        return;
-    }
-    if (g->prescaled) {
-        emit_if(r->c, &way, g->prescaled);
-        keep_acc_results(r, i, y, n);
-        emit_else(r->c, &way);
-    }
-    store(r, g, i, y, n);
-    if (g->prescaled)
-        emit_end(r->c, &way);
-}
-
 /* Results of `n` vectors from element i on, through `post`. Behind the last of `count` elements
  * there may be no operand to load. */
 static void post(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count, kir_value *y,
@@ -243,6 +225,26 @@ static void post(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value cou
     }
     emit_end(c, &way);
     memcpy(y, done, n * sizeof *y);
+}
+
+static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count,
+                          kir_value *y, unsigned n)
+{
+    tly_region way = { 0 };
+    if (r->deferred) {
+        keep_acc_results(r, i, y, n);
+        return;
+    }
+    if (g->prescaled) {
+        emit_if(r->c, &way, g->prescaled);
+        keep_acc_results(r, i, y, n);
+        emit_else(r->c, &way);
+    }
+    if (r->posts)
+        post(r, g, i, count, y, n);
+    store(r, g, i, y, n);
+    if (g->prescaled)
+        emit_end(r->c, &way);
 }
 
 /* Vectors are as wide as the machine's, whatever the width of windows is. */
@@ -332,7 +334,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
             scan_step(r, &now, shown);
         for (unsigned k = 0; k < r->unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-        keep_or_store(r, g, l.i, shown, r->unroll);
+        keep_or_store(r, g, l.i, count, shown, r->unroll);
     }
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;

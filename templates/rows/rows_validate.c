@@ -196,8 +196,8 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
     tly_build *c = r->c;
     tly_rows safe = *r;
     tly_region redo = { .state = { &s->last[0] } };
-    safe.windows = safe.prescale_steps = safe.fast = safe.totals = safe.corrects = safe.loads = 0;
-    safe.deferred = r->posts;
+    safe.windows = safe.prescale_steps = safe.fast = safe.deferred = safe.totals = safe.corrects =
+        safe.loads = 0;
     safe.unroll = SAFE_UNROLL;
     safe.step = (int64_t)SAFE_UNROLL * r->wide;
     emit_if(c, &redo, out);
@@ -205,8 +205,6 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
     tly_rows_span still = *g;
     still.leaves = 0;
     tly_rows_run(&safe, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
-    if (safe.deferred)
-        tly_rows_store_deferred(&safe, &still, g->count, NULL);
     if (g->leaves)
         send_again(r, g);
     s->last[0] = again.last[0];

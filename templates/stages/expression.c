@@ -279,3 +279,12 @@ kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y)
                ? evaluate(c, TLY_EXPRESSION_POST, at, TLY_POSTFIX_Y, y)
                : y;
 }
+
+int tly_post_raises(const tly_build *c)
+{
+    const uint8_t *code = c->p->program.code[TLY_EXPRESSION_POST];
+    int raises = 0;
+    for (; *code != TLY_POSTFIX_END; code++)
+        raises = raises || *code == TLY_POSTFIX_EXP || *code == TLY_POSTFIX_SIG;
+    return raises;
+}
