@@ -91,8 +91,44 @@ static const char *judge_by_rules(const tly_judging *j, const tly_fact *f, uint6
     return rules[j->operation->family](j, f, got);
 }
 
+/* What the rules above take, as a range. */
+static tly_range product_range(const tly_judging *j, const tly_fact *f)
+{
+    const int is_zero = f->flags & TLY_FACT_ZERO_IN, flips = f->flags & TLY_FACT_UNDERFLOW;
+    const int is_negative = (f->flags & TLY_FACT_NEGATIVE) != 0;
+    tly_range r = { is_zero ? 0 : -DBL_MAX, is_zero ? 0 : DBL_MAX, 0, 0, 0 };
+    if (f->flags & TLY_FACT_NONFINITE_IN) {
+        const int open = !judge_class(f, NAN);
+        r = (tly_range){ INFINITY, -INFINITY, open || f->accumulator == INFINITY,
+                         open || f->accumulator == -INFINITY, open || isnan(f->accumulator) };
+    } else if (f->flags & TLY_FACT_OVERFLOW) {
+        r.nan = 1;
+        r.plus_infinity = !is_zero && (flips || !is_negative);
+        r.minus_infinity = !is_zero && (flips || is_negative);
+        if (!flips)
+            *(is_negative ? &r.high : &r.low) = 0;
+    } else if (!flips) {
+        r = tly_range_of_product(j, f);
+    }
+    return r;
+}
+
+static const char *judge_post(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    if (tly_bits_same(j->fused->stored, got, f->bits))
+        return NULL;
+    if (only_one_is_right(j, f))
+        return "not post of the plain loop's result";
+    const tly_range y = j->operation->family == TLY_SUMS       ? tly_range_of_sum(j, f, 0)
+                        : j->operation->family == TLY_PRODUCTS ? product_range(j, f)
+                                                               : tly_range_of_log_sum(j, f);
+    return tly_is_right_post(j, f, &y, got) ? NULL : "not post of a result within the tolerance";
+}
+
 static const char *judge_element(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
+    if (j->fused->has_post)
+        return judge_post(j, f, got);
     if (tly_bits_same(j->dtype, got, f->bits))
         return NULL;
     return only_one_is_right(j, f) ? "not the plain loop's bits" : judge_by_rules(j, f, got);
@@ -104,7 +140,12 @@ static const char *judge_element(const tly_judging *j, const tly_fact *f, uint64
  * zeros any may be picked. */
 static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
-    if (!j->flushes || !(f->flags & TLY_FACT_SUBNORMAL))
+    if (!j->flushes)
+        return 0;
+    if (f->flags & TLY_FACT_STAGE_SUBNORMAL ||
+        (j->fused->has_post && f->flags & TLY_FACT_SUBNORMAL))
+        return 1;
+    if (!(f->flags & TLY_FACT_SUBNORMAL))
         return 0;
     if (!tly_is_float(j->dtype))
         return j->operation->family == TLY_INDICES && got == (uint64_t)f->flushed;
@@ -126,7 +167,7 @@ static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
 static int visit(void *user, const tly_fact *f)
 {
     tly_judging *j = user;
-    uint64_t got = tly_bits_load(j->dtype, j->out, f->out);
+    uint64_t got = tly_bits_load(j->fused->stored, j->out, f->out);
     const char *reason = judge_element(j, f, got);
     if (reason && is_flushed(j, f, got))
         reason = NULL;
@@ -142,9 +183,11 @@ static int visit(void *user, const tly_fact *f)
     return 0;
 }
 
-static tly_judging judge_of(const tally_descriptor *d, int flushes)
+static tly_judging judge_of(const tly_fused *fused, int flushes)
 {
+    const tally_descriptor *d = &fused->values;
     return (tly_judging){ .d = d,
+                          .fused = fused,
                           .operation = &tly_operations[d->op],
                           .dtype = tly_reference_output(d),
                           .accumulator = tly_reference_accumulator(d),
@@ -153,25 +196,38 @@ static tly_judging judge_of(const tally_descriptor *d, int flushes)
 
 const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact)
 {
-    tly_judging j = judge_of(d, 0);
+    tly_fused fused;
+    tly_fused_of(d, &fused);
+    tly_judging j = judge_of(&fused, 0);
     const uint32_t family = j.operation->family;
     const uint32_t open = TLY_FACT_NONFINITE_IN | TLY_FACT_OVERFLOW | TLY_FACT_UNDERFLOW;
     const int has_wide = fact->flags & TLY_FACT_FLOAT || !only_one_is_right(&j, fact);
     j.by_wide = 1;
     if (family >= TLY_PICKS || !has_wide || (family != TLY_LOG_SUMS && fact->flags & open))
         return NULL;
-    return judge_by_rules(&j, fact, fact->bits);
+    return judge_by_rules(&j, fact, fact->result);
+}
+
+int64_t tly_judge_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
+                          const void *out, int flushes, tly_verdict *verdict)
+{
+    tly_fused fused;
+    memset(verdict, 0, sizeof *verdict);
+    if (tly_fused_of(d, &fused)) {
+        verdict->reason = "the tests' own parser refuses an expression";
+        return verdict->wrong = 1;
+    }
+    tly_judging j = judge_of(&fused, flushes);
+    j.out = out;
+    j.verdict = verdict;
+    tly_reference_buffers(d, in, operands, visit, &j);
+    return verdict->wrong;
 }
 
 int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict)
 {
-    tly_judging j = judge_of(d, flushes);
-    j.out = out;
-    j.verdict = verdict;
-    memset(verdict, 0, sizeof *verdict);
-    tly_reference(d, in, visit, &j);
-    return verdict->wrong;
+    return tly_judge_buffers(d, in, NULL, out, flushes, verdict);
 }
 
 void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text, size_t capacity)

@@ -21,6 +21,10 @@ typedef struct tly_verdict {
  * zeros; all else is judged as ever. Returns how many elements are wrong. */
 int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict);
+/* The same of a word with operands, as tly_reference_buffers takes them. Where subnormals count as
+ * zeros, an element is not judged if an expression has met one. */
+int64_t tly_judge_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
+                          const void *out, int flushes, tly_verdict *verdict);
 
 /* Is the plain loop's own result near the wider one, where that says something: without inf, NaN,
  * overflow, underflow? NULL if it is; else why not. */

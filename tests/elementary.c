@@ -2,7 +2,8 @@
 /*
  * exp and log (templates/stages/elementary.c) against the C library's functions of a wider type:
  * the largest error in units in the last place, specials; quotients and roots by digits against
- * division, of integers too, and square root, to the bit; and the same bits on every CPU level that
+ * division, of integers too, and square root, to the bit; exp and log against the judge of
+ * expressions (formula_elementary.c), to the bit; and the same bits on every CPU level that
  * runs here and in the interpreter.
  *
  *   elementary [--all] [--points N] [--only NAME] [--mpfr]
@@ -21,6 +22,7 @@
 #include "../codegen/shared/native.h"
 #include "../runtime/launch/load.h"
 #include "../templates/stages/elementary.h"
+#include "formula.h"
 #include "splitmix.h"
 
 #ifdef TALLY_MPFR
@@ -38,6 +40,8 @@ typedef struct function {
     long double (*of_double)(long double x);
     int (*known)(double x, double *y); /* of f32: results that need no library; may be NULL */
     double grows;                      /* so many |x| units more are allowed */
+    /* The same in plain C, which judges expressions, to the bit; may be NULL. */
+    double (*plain)(int single, double x);
 } function;
 
 /* 0 where the same bits, or two NaNs, come of both ways; else 1. */
@@ -178,12 +182,12 @@ static long double log_of(long double x)
 }
 
 static const function functions[] = {
-    { "exp", tly_exp, exp, exp_of, known_exp, 0 },
-    { "exp_below", exp_below, exp, exp_of, known_exp, 1.25 },
-    { "log", tly_log, log, log_of, known_log, 0 },
-    { "quotient", quotients, nothing, nothing_long, NULL, 0 },
-    { "root", roots, nothing, nothing_long, NULL, 0 },
-    { "whole", wholes, nothing, nothing_long, NULL, 0 },
+    { "exp", tly_exp, exp, exp_of, known_exp, 0, tly_formula_exp },
+    { "exp_below", exp_below, exp, exp_of, known_exp, 1.25, NULL },
+    { "log", tly_log, log, log_of, known_log, 0, tly_formula_log },
+    { "quotient", quotients, nothing, nothing_long, NULL, 0, NULL },
+    { "root", roots, nothing, nothing_long, NULL, 0, NULL },
+    { "whole", wholes, nothing, nothing_long, NULL, 0, NULL },
 };
 
 /* A kernel for each format: y = f(x) of `length` elements, a multiple of 64. */
@@ -286,12 +290,21 @@ static double error_of(const subject *s, double x, double y)
     return (double)fabsl(ldexpl((long double)y - right, -exponent));
 }
 
+static void judge_plain(subject *s, double x, double y)
+{
+    const double plain = s->f->plain(s->kind == KIR_F32, x);
+    if (!(isnan(plain) && isnan(y)) && memcmp(&plain, &y, sizeof y) != 0 && s->wrong++ < 5)
+        printf("FAILED %s of %a is %a, in plain C %a\n", s->f->name, x, y, plain);
+}
+
 static void judge(subject *s, const void *in, const void *out)
 {
     for (int i = 0; i < POINTS; i++) {
         const double x = value(s->kind, in, i), y = value(s->kind, out, i);
         double right;
         s->seen++;
+        if (s->f->plain != NULL)
+            judge_plain(s, x, y);
         if (s->kind == KIR_F32 && s->f->known != NULL && s->f->known(x, &right) &&
             (right == y || (right != right && y != y)))
             continue;

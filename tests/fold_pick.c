@@ -81,6 +81,8 @@ static void tell(tly_fold *s)
     }
     f->bits = s->pick.bits;
     if (tly_is_float(s->in)) {
+        if (s->in != s->out)
+            f->bits = tly_encode(s->out, tly_decode(s->in, s->pick.bits));
         f->accumulator = tly_decode(s->in, s->pick.bits);
         f->wide = f->accumulator;
         f->flushed = tly_decode(s->in, s->flushed.bits);

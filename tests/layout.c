@@ -23,8 +23,8 @@ static void pack(int rank, const int64_t *sizes, int64_t *strides)
     }
 }
 
-static void extent(int rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                   int64_t *low, int64_t *high)
+void tly_layout_extent(int rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                       int64_t *low, int64_t *high)
 {
     *low = *high = offset;
     for (int k = 0; k < rank; k++) {
@@ -54,7 +54,7 @@ static void lay_out_output(const tally_descriptor *d, tly_layout *l)
         strides = d->out_strides;
         l->out_offset = d->out_offset;
     }
-    extent(rank, sizes, strides, l->out_offset, &l->out_low, &l->out_high);
+    tly_layout_extent(rank, sizes, strides, l->out_offset, &l->out_low, &l->out_high);
     for (int k = 0; k < l->rank; k++)
         if (place[k] >= 0 && (l->is_scan || !(l->folded >> k & 1)))
             l->out_strides[k] = strides[place[k]];
@@ -63,6 +63,7 @@ static void lay_out_output(const tally_descriptor *d, tly_layout *l)
 /* Scan positions count from where the scan begins. */
 static void reverse(tly_layout *l)
 {
+    l->is_reversed = 1;
     l->in_offset += (l->length - 1) * l->in_step;
     l->out_offset += (l->length - 1) * l->out_step;
     l->in_step = -l->in_step;
@@ -88,7 +89,7 @@ void tly_layout_of(const tally_descriptor *d, tly_layout *l)
         memcpy(l->in_strides, d->in_strides, sizeof l->in_strides);
         l->in_offset = d->in_offset;
     }
-    extent(l->rank, l->sizes, l->in_strides, l->in_offset, &l->in_low, &l->in_high);
+    tly_layout_extent(l->rank, l->sizes, l->in_strides, l->in_offset, &l->in_low, &l->in_high);
     lay_out_output(d, l);
     l->rows = l->length = 1;
     for (int k = 0; k < l->rank; k++)
@@ -126,5 +127,19 @@ int64_t tly_layout_step(const tly_layout *l, int64_t position)
             at += position % l->sizes[k] * l->in_strides[k];
             position /= l->sizes[k];
         }
+    return at;
+}
+
+int64_t tly_layout_index(const tly_layout *l, const int64_t *strides, int64_t offset, int64_t row,
+                         int64_t position)
+{
+    int64_t at = offset;
+    if (l->is_reversed)
+        position = l->length - 1 - position;
+    for (int k = l->rank - 1; k >= 0; k--) {
+        int64_t *const rest = l->folded >> k & 1 ? &position : &row;
+        at += *rest % l->sizes[k] * strides[k];
+        *rest /= l->sizes[k];
+    }
     return at;
 }

@@ -6,6 +6,7 @@
 #include "reference.h"
 
 #include "fold.h"
+#include "fused.h"
 
 const tly_operation tly_operations[TALLY_OP_COUNT] = {
     [TALLY_CUMSUM] = { TLY_SUMS, TLY_ITSELF, TLY_AS_IT_IS, 0 },
@@ -55,8 +56,23 @@ tally_dtype tly_reference_accumulator(const tally_descriptor *d)
     return dtype == TALLY_F64 || d->acc == TALLY_F64 ? TALLY_F64 : TALLY_F32;
 }
 
-static tly_fold begin(const tally_descriptor *d, int64_t row)
+/* One descriptor on its way through the loop. */
+typedef struct walk {
+    tly_layout layout;
+    tly_fused fused;
+    const tally_descriptor *d; /* what is combined: `fused.values` */
+    int is_fused;
+    const tly_folding *way;
+    const void *in;
+    const void *const *operands;
+    tly_fact_visit visit;
+    void *user;
+    tly_scalar names[TLY_NAMES]; /* at the last element that was loaded */
+} walk;
+
+static tly_fold begin(const walk *w, int64_t row)
 {
+    const tally_descriptor *d = w->d;
     tly_fold s = { .d = d, .operation = &tly_operations[d->op] };
     s.in = (tally_dtype)d->dtype;
     s.out = tly_reference_output(d);
@@ -68,63 +84,108 @@ static tly_fold begin(const tally_descriptor *d, int64_t row)
     return s;
 }
 
-static void absorb(const tly_folding *way, tly_fold *s, uint64_t bits)
+/* The element that is combined. */
+static uint64_t load(walk *w, tly_fold *s, int64_t at_row, int64_t position)
 {
-    way->absorb(s, bits);
+    const int64_t at = at_row + tly_layout_step(&w->layout, position);
+    const uint64_t x = tly_bits_load(w->fused.in, w->in, at);
+    int subnormal = 0;
+    if (!w->is_fused)
+        return x;
+    w->names[TLY_NAME_X] = tly_fused_widen(&w->fused, w->fused.in, x);
+    tly_fused_load(&w->fused, &w->layout, w->operands, s->fact.row, position, w->names);
+    const uint64_t u = tly_fused_map(&w->fused, w->names, &subnormal);
+    if (subnormal)
+        s->fact.flags |= TLY_FACT_STAGE_SUBNORMAL;
+    return u;
+}
+
+static void absorb(const walk *w, tly_fold *s, uint64_t bits)
+{
+    w->way->absorb(s, bits);
     s->started = 1;
     s->fact.terms++;
 }
 
-static int tell(const tly_folding *way, tly_fold *s, int64_t position, int64_t out,
-                tly_fact_visit visit, void *user)
+static int tell(walk *w, tly_fold *s, int64_t position, int64_t out)
 {
-    way->tell(s);
+    int subnormal = 0;
+    w->way->tell(s);
     s->fact.position = position;
     s->fact.out = out;
-    return visit(user, &s->fact);
+    tly_fact fact = s->fact;
+    fact.result = fact.bits;
+    if (w->is_fused)
+        fact.names = w->names;
+    if (w->fused.has_post) {
+        w->names[TLY_NAME_Y] = tly_fused_widen(&w->fused, s->out, fact.result);
+        fact.bits = tly_fused_post(&w->fused, w->names, &subnormal);
+        fact.flags |= subnormal ? TLY_FACT_STAGE_SUBNORMAL : 0u;
+    }
+    return w->visit(w->user, &fact);
 }
 
 /* The element is loaded before the result is told: they may share a place. */
-static int scan_row(const tly_layout *l, tly_fold *s, const tly_folding *way, const void *in,
-                    int64_t at_in, int64_t at_out, tly_fact_visit visit, void *user)
+static int scan_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
 {
     const int exclusive = (s->d->flags & TALLY_EXCLUSIVE) != 0;
-    for (int64_t i = 0; i < l->length; i++) {
-        const uint64_t x = tly_bits_load(s->in, in, at_in + tly_layout_step(l, i));
+    for (int64_t i = 0; i < w->layout.length; i++) {
+        const uint64_t x = load(w, s, at_in, i);
         if (!exclusive)
-            absorb(way, s, x);
-        const int stop = tell(way, s, i, at_out + i * l->out_step, visit, user);
+            absorb(w, s, x);
+        const int stop = tell(w, s, i, at_out + i * w->layout.out_step);
         if (stop)
             return stop;
         if (exclusive)
-            absorb(way, s, x);
+            absorb(w, s, x);
     }
     return 0;
 }
 
-static int reduce_row(const tly_layout *l, tly_fold *s, const tly_folding *way, const void *in,
-                      int64_t at_in, int64_t at_out, tly_fact_visit visit, void *user)
+/* Operands that `post` reads do not extend along reduced axes, so that their elements are those of
+ * position 0. An empty row has no position, and then each reduced axis of size 0 counts as 1. */
+static void load_result(walk *w, int64_t row)
 {
-    for (int64_t i = 0; i < l->length; i++)
-        absorb(way, s, tly_bits_load(s->in, in, at_in + tly_layout_step(l, i)));
-    return tell(way, s, 0, at_out, visit, user);
+    tly_layout one = w->layout;
+    for (int k = 0; k < one.rank; k++)
+        if (one.folded >> k & 1)
+            one.sizes[k] = 1;
+    tly_fused_load(&w->fused, &one, w->operands, row, 0, w->names);
+}
+
+static int reduce_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
+{
+    for (int64_t i = 0; i < w->layout.length; i++)
+        absorb(w, s, load(w, s, at_in, i));
+    if (w->fused.has_post)
+        load_result(w, s->fact.row);
+    return tell(w, s, 0, at_out);
+}
+
+int tly_reference_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
+                          tly_fact_visit visit, void *user)
+{
+    walk w = { .in = in, .operands = operands, .visit = visit, .user = user };
+
+    if (tly_fused_of(d, &w.fused))
+        return -1;
+    tly_layout_of(d, &w.layout);
+    w.d = &w.fused.values;
+    w.is_fused = tly_is_fused(d);
+    for (int64_t row = 0; row < w.layout.rows; row++) {
+        int64_t at_in, at_out;
+        tly_fold s = begin(&w, row);
+        w.way = foldings[s.operation->family][tly_is_float(s.out)];
+        w.way->begin(&s);
+        tly_layout_row(&w.layout, row, &at_in, &at_out);
+        const int stop = (w.layout.is_scan ? scan_row : reduce_row)(&w, &s, at_in, at_out);
+        if (stop)
+            return stop;
+    }
+    return 0;
 }
 
 int tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit, void *user)
 {
-    tly_layout l;
-
-    tly_layout_of(d, &l);
-    for (int64_t row = 0; row < l.rows; row++) {
-        int64_t at_in, at_out;
-        tly_fold s = begin(d, row);
-        const tly_folding *way = foldings[s.operation->family][tly_is_float(s.out)];
-        way->begin(&s);
-        tly_layout_row(&l, row, &at_in, &at_out);
-        const int stop = (l.is_scan ? scan_row : reduce_row)(&l, &s, way, in, at_in, at_out, visit,
-                                                             user);
-        if (stop)
-            return stop;
-    }
-    return 0;
+    return tly_reference_buffers(d, in, NULL, visit, user);
 }

@@ -10,6 +10,8 @@
 
 #include <tally/descriptor.h>
 
+#include "formula.h"
+
 /* Where elements lie. A row is what is combined with itself: a scan, or all that one element of a
  * reduction's result is made of, in row-major order. Indices are elements from the caller's
  * pointers. */
@@ -28,6 +30,7 @@ typedef struct tly_layout {
     int64_t in_step, out_step;
     int64_t in_low, in_high; /* lowest and highest index; high < low if there is no element */
     int64_t out_low, out_high;
+    int is_reversed; /* positions count from the axis' end */
 } tly_layout;
 
 /* `d` must be valid. */
@@ -36,6 +39,12 @@ void tly_layout_of(const tally_descriptor *d, tly_layout *layout);
 void tly_layout_row(const tly_layout *layout, int64_t row, int64_t *in, int64_t *out);
 /* How far a position of a row lies from its position 0, in the input. */
 int64_t tly_layout_step(const tly_layout *layout, int64_t position);
+/* Index of an element of another tensor, whose strides are by the input's dims. */
+int64_t tly_layout_index(const tly_layout *layout, const int64_t *strides, int64_t offset,
+                         int64_t row, int64_t position);
+/* Lowest and highest index of a tensor; high is below low if the tensor has no element. */
+void tly_layout_extent(int rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                       int64_t *low, int64_t *high);
 
 /* What an operator does with the elements of a row: `lift` each, combine them as the family says,
  * `project` what comes out. */
@@ -81,13 +90,17 @@ enum {
                                       products: an input or the loop's accumulator was */
     TLY_FACT_ZERO_IN = 1 << 8,   /* products: some input so far is zero */
     TLY_FACT_NEGATIVE = 1 << 9,  /* products: the inputs' signs multiply to minus */
-    TLY_FACT_STRAYED = 1 << 10   /* means, norms and logarithms: the loop's sum left the range, or a
+    TLY_FACT_STRAYED = 1 << 10,  /* means, norms and logarithms: the loop's sum left the range, or a
                                       square did downwards; what is right follows from `wide` */
+    TLY_FACT_STAGE_SUBNORMAL = 1 << 11 /* an expression has met a subnormal number in this row */
 };
 
 /* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result;
  * `wide` has inputs that are not finite in it, too. Of picks and indices one value is right, but
  * for `flushed`. */
+
+/* Of a word with expressions, the inputs are the mapped elements, and all but `bits` speaks of the
+ * result before `post`. */
 
 /* What is known of one output element. */
 typedef struct tly_fact {
@@ -95,13 +108,17 @@ typedef struct tly_fact {
     int64_t out;           /* element index from the output's pointer */
     int64_t terms;         /* inputs that take part */
     uint64_t bits;         /* what the loop stores, zero-extended */
-    double accumulator;    /* floats: the loop's, before it is rounded to the output */
-    double sum;            /* sums: the loop's, before it is projected */
-    double flushed;        /* floats: the same where operands and results that are subnormal in the
+    uint64_t result;       /* the same before `post`, in the type of expressions; else `bits` */
+    /* Words with expressions: the values of names at the result's place, y included. They are there
+     * during the visit. Else NULL. */
+    const tly_scalar *names;
+    double accumulator; /* floats: the loop's, before it is rounded to the output */
+    double sum;         /* sums: the loop's, before it is projected */
+    double flushed;     /* floats: the same where operands and results that are subnormal in the
                                accumulator's type count as zeros of their sign; an index as such */
-    long double wide;      /* floats: the same in wider arithmetic, before it is projected; log
+    long double wide;   /* floats: the same in wider arithmetic, before it is projected; log
                                sums of integers, too */
-    long double scale;     /* sums: sum of the lifted elements' magnitudes; products: |wide|; log
+    long double scale;  /* sums: sum of the lifted elements' magnitudes; products: |wide|; log
                                sums: with d = x - max, the sum of |d|e^d over that of e^d */
     uint32_t flags;
 } tly_fact;
@@ -109,7 +126,12 @@ typedef struct tly_fact {
 /* Returns 0 to go on. */
 typedef int (*tly_fact_visit)(void *user, const tly_fact *fact);
 
-/* Visits every output element, row by row in scan order; returns the first non-zero answer. */
+/* Visits every output element, row by row in scan order; returns the first non-zero answer, or -1
+ * if an expression breaks the grammar. `operands` are TALLY_MAX_OPERANDS pointers, of which the
+ * word's own are used; NULL for words without operands. */
+int tly_reference_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
+                          tly_fact_visit visit, void *user);
+/* The same without operands. */
 int tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit, void *user);
 
 /* Elements as bits: zero-extended, in host order. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plain loops of the operators of states.c, in the place of Tally's own
- * (-Wl,--wrap=tly_reference). They do not round, so that every kernel must have their bits.
+ * (-Wl,--wrap=tly_reference_buffers). They do not round, so that every kernel must have their bits.
  */
 #include <stddef.h>
 
 #include "reference.h"
 
-int __wrap_tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit,
-                         void *user);
-int __real_tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit,
-                         void *user);
+int __wrap_tly_reference_buffers(const tally_descriptor *d, const void *in,
+                                 const void *const *operands, tly_fact_visit visit, void *user);
+int __real_tly_reference_buffers(const tally_descriptor *d, const void *in,
+                                 const void *const *operands, tly_fact_visit visit, void *user);
 
 typedef struct state {
     uint64_t a, b, count;
@@ -84,7 +84,7 @@ static int tell(const tally_descriptor *d, const state *s, tly_fact fact, tly_fa
 {
     fact.flags = TLY_FACT_ANY_ORDER;
     fact.flags |= tly_is_float(tly_reference_output(d)) ? TLY_FACT_FLOAT : 0;
-    fact.bits = s == NULL ? empty(d) : shown(d, s);
+    fact.bits = fact.result = s == NULL ? empty(d) : shown(d, s);
     return visit(user, &fact);
 }
 
@@ -122,15 +122,15 @@ static int reduce_row(const tally_descriptor *d, const tly_layout *l, int64_t ro
     return tell(d, l->length > 0 ? &s : NULL, fact, visit, user);
 }
 
-int __wrap_tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit,
-                         void *user)
+int __wrap_tly_reference_buffers(const tally_descriptor *d, const void *in,
+                                 const void *const *operands, tly_fact_visit visit, void *user)
 {
     tly_layout l;
     int stop = 0;
 
     if (d->op != TALLY_CUMSUM && d->op != TALLY_CUMPROD && d->op != TALLY_SUM &&
         d->op != TALLY_PROD)
-        return __real_tly_reference(d, in, visit, user);
+        return __real_tly_reference_buffers(d, in, operands, visit, user);
     tly_layout_of(d, &l);
     for (int64_t row = 0; row < l.rows && !stop; row++)
         stop = (l.is_scan ? scan_row : reduce_row)(d, &l, row, in, visit, user);

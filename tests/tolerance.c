@@ -5,12 +5,6 @@
 #include <float.h>
 #include <math.h>
 
-/* What a result may be: numbers from low to high, and these. */
-typedef struct range {
-    long double low, high;
-    int plus_infinity, minus_infinity, nan;
-} range;
-
 /* Of results that are functions of f64, that one's. */
 static tally_dtype precision_of(const tly_judging *j)
 {
@@ -43,14 +37,14 @@ static long double spacing(tally_dtype dtype, long double x)
                          tly_precision(dtype));
 }
 
-static void widen(range *r, long double by)
+static void widen(tly_range *r, long double by)
 {
     r->low -= by;
     r->high += by;
 }
 
 /* Infinite is near the largest numbers, too. */
-static void note_infinities(const tly_judging *j, range *r)
+static void note_infinities(const tly_judging *j, tly_range *r)
 {
     r->plus_infinity |= r->high >= largest_of(j);
     r->minus_infinity |= r->low <= -largest_of(j);
@@ -58,7 +52,7 @@ static void note_infinities(const tly_judging *j, range *r)
 
 /* Rounding is monotonic, so what lies within [low, high] is stored within the rounded borders: that
  * is the half ulp of the output, at its exact value. */
-static int is_within(const tly_judging *j, const range *r, uint64_t got)
+static int is_within(const tly_judging *j, const tly_range *r, uint64_t got)
 {
     if (!tly_is_float(j->dtype)) {
         const long double value = tly_integer_value(j->dtype, tly_integer_widen(j->dtype, got));
@@ -116,11 +110,11 @@ static int has_one_sum(const tly_judging *j, const tly_fact *f)
  * another order may have made of an overflow before; of what keeps its range it is that of exact
  * sums. After an overflow of finite inputs it is that of any order: partial sums of either sign may
  * have left the range. */
-static range sum_range(const tly_judging *j, const tly_fact *f)
+static tly_range sum_range(const tly_judging *j, const tly_fact *f)
 {
     const int overflowed = (f->flags & TLY_FACT_OVERFLOW) != 0;
     const int both_signs = overflowed && j->operation->lift == TLY_ITSELF;
-    range r = { INFINITY, -INFINITY, 0, 0, 0 };
+    tly_range r = { INFINITY, -INFINITY, 0, 0, 0 };
     if (f->flags & TLY_FACT_NONFINITE_IN && j->operation->projection != TLY_AS_IT_IS) {
         r.nan = isnan(f->wide);
         r.plus_infinity = f->wide == INFINITY;
@@ -149,9 +143,9 @@ static range sum_range(const tly_judging *j, const tly_fact *f)
 
 /* The logarithm's own error is 4 units of it. Of a sum that may be zero it may be -inf, and NaN of
  * one that may be less. */
-static range take_logarithm(const tly_judging *j, const range *sum)
+static tly_range take_logarithm(const tly_judging *j, const tly_range *sum)
 {
-    range r = { .nan = sum->nan || sum->minus_infinity || sum->low < 0 };
+    tly_range r = { .nan = sum->nan || sum->minus_infinity || sum->low < 0 };
     r.minus_infinity = sum->low <= 0 && sum->high >= 0;
     r.plus_infinity = sum->plus_infinity;
     r.low = sum->low > 0 ? logl(sum->low) : r.minus_infinity ? -INFINITY : INFINITY;
@@ -163,7 +157,7 @@ static range take_logarithm(const tly_judging *j, const range *sum)
     return r;
 }
 
-static range project(const tly_judging *j, const tly_fact *f, range r)
+static tly_range project(const tly_judging *j, const tly_fact *f, tly_range r)
 {
     switch (j->operation->projection) {
     case TLY_BY_COUNT:
@@ -183,7 +177,7 @@ static range project(const tly_judging *j, const tly_fact *f, range r)
 }
 
 /* "Plus one ulp of the output" (section 7). */
-static void add_last_place(const tly_judging *j, range *r)
+static void add_last_place(const tly_judging *j, tly_range *r)
 {
     const tally_dtype dtype = tly_is_float(j->dtype) ? j->dtype : TALLY_F64;
     if (isfinite(r->low))
@@ -192,10 +186,10 @@ static void add_last_place(const tly_judging *j, range *r)
         r->high += spacing(dtype, r->high);
 }
 
-int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long double slack)
+tly_range tly_range_of_sum(const tly_judging *j, const tly_fact *f, long double slack)
 {
     const long double terms = (long double)f->terms, lost = 2 * terms * slack;
-    range r = sum_range(j, f);
+    tly_range r = sum_range(j, f);
     /* Norms scale small elements, so that squares become zeros only beside much larger ones. */
     widen(&r, is_norm(j) ? fminl(lost, 2 * terms * unit_of(j) * f->wide) : lost);
     r = project(j, f, r);
@@ -204,6 +198,12 @@ int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long
         note_infinities(j, &r);
     if (!is_plain_sum(j))
         add_last_place(j, &r);
+    return r;
+}
+
+int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long double slack)
+{
+    const tly_range r = tly_range_of_sum(j, f, slack);
     return is_within(j, &r, got);
 }
 
@@ -232,16 +232,23 @@ const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
 /* ---- log sums ---- */
 
 /* The maximum takes part as it is, so no order overflows: the class is that of the plain loop. */
-const char *tly_rule_log_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
+tly_range tly_range_of_log_sum(const tly_judging *j, const tly_fact *f)
 {
     const int is_serial = j->d->order == TALLY_ORDER_SERIAL;
     const long double terms = (long double)(f->terms > 4096 && !is_serial ? 4096 : f->terms);
-    range r = { f->wide, f->wide, f->wide == INFINITY, f->wide == -INFINITY, isnan(f->wide) != 0 };
+    tly_range r = { f->wide, f->wide, f->wide == INFINITY, f->wide == -INFINITY,
+                    isnan(f->wide) != 0 };
     if (isfinite(f->wide)) {
         widen(&r, (terms + 8 + f->scale + 4 * fabsl(f->wide)) * unit_of(j));
         add_last_place(j, &r);
         note_infinities(j, &r);
     }
+    return r;
+}
+
+const char *tly_rule_log_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    const tly_range r = tly_range_of_log_sum(j, f);
     return is_within(j, &r, got) ? NULL
            : isfinite(f->wide)   ? "beyond the tolerance"
                                  : "not the class that the largest element gives";
@@ -249,10 +256,16 @@ const char *tly_rule_log_sum(const tly_judging *j, const tly_fact *f, uint64_t g
 
 /* ---- products ---- */
 
-int tly_is_near_product(const tly_judging *j, const tly_fact *f, uint64_t got)
+tly_range tly_range_of_product(const tly_judging *j, const tly_fact *f)
 {
-    range r = { f->wide, f->wide, 0, 0, 0 };
+    tly_range r = { f->wide, f->wide, 0, 0, 0 };
     widen(&r, 2 * (long double)f->terms * unit_of(j) * f->scale);
     note_infinities(j, &r);
+    return r;
+}
+
+int tly_is_near_product(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    const tly_range r = tly_range_of_product(j, f);
     return is_within(j, &r, got);
 }
