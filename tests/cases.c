@@ -124,7 +124,8 @@ static int run(runner *r, tly_engine *engine, const tally_device *target, int th
             tly_bits_store(r->from_dtype, from, k, r->in.bits[k]);
     const uintptr_t in_at = (uintptr_t)from - (uintptr_t)r->layout.in_low * r->from_bytes;
     const uintptr_t out_at = (uintptr_t)r->to - (uintptr_t)r->layout.out_low * r->to_bytes;
-    if (engine->run(engine, (const void *)in_at, (void *)out_at, threads, &error))
+    const tally_buffers buffers = tly_buffers((const void *)in_at, (void *)out_at);
+    if (engine->run(engine, &buffers, threads, &error))
         return complain(r, "%s, %s: %s: %s", device, engine->name, error.field, error.message);
     for (int64_t k = 0; k < r->out.count; k++) {
         uint64_t got = tly_bits_load(r->to_dtype, r->to, k);

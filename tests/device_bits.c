@@ -52,9 +52,11 @@ static int run(tly_engine *engine, const tally_descriptor *d, const char *plan)
     tally_error error = TALLY_ERROR_INIT;
     const size_t count = (size_t)count_of(d), results = (size_t)results_of(d);
     float *in = room_for((int64_t)count), *out = room_for((int64_t)count);
+    const tally_buffers buffers = tly_buffers(in, out);
     int status = 1;
     if (in && out && fread(in, sizeof *in, count, stdin) == count) {
-        status = engine->prepare(engine, d, plan, &error) || engine->run(engine, in, out, 1, &error)
+        status = engine->prepare(engine, d, plan, &error) ||
+                         engine->run(engine, &buffers, 1, &error)
                      ? fail("the kernel", &error)
                      : fwrite(out, sizeof *out, results, stdout) != results;
     }

@@ -5,13 +5,14 @@
  *
  *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
  *                [--most ELEMENTS] [--ops OP,OP...|scans|reductions|made|all] [--interpret]
- *                [--engines library,native,interpret,remote] [--quick] [--self-test]
+ *                [--engines library,native,interpret,remote] [--quick] [--stages] [--self-test]
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 and RISC-V remote, for other levels that this machine lacks interpret; --interpret adds
  * that to those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context
- * with TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels
+ * with TALLY_COMPILE_BACKGROUND has them first. --stages: words have operands, `map` and `post`. These
+ * run on the engine library alone, and the summary counts those that have no kernels yet. Operators by default: `made`, those that kernels
  * exist for, on Vulkan devices scans; of reductions and of operators that are named with those
  * outputs, too, that are wider than the input. Every failure prints one line that repeats it alone.
  * SIGTERM ends the case in work, and the summary says how many there were until then.
@@ -41,6 +42,7 @@ typedef struct run_options {
     const char *ops;
     const char *engines; /* comma-separated; NULL: the device's default */
     int interpret, quick, self_test;
+    uint32_t stages; /* TLY_DRAW_STAGES, or 0 */
 } run_options;
 
 /* What processes share. */
@@ -84,12 +86,15 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                              !strcmp(device->selector, "cpu:riscv64")
                          ? 1
                          : 2;
+    if (!o->engines && o->stages)
+        return "library";
     return o->engines ? o->engines : names[kind][o->interpret];
 }
 
 static uint32_t draws_for(const run_options *o, const tally_device *device)
 {
-    return o->ops || strcmp(device->kind, "vulkan") != 0 ? o->draws : TLY_DRAW_SCANS;
+    const uint32_t ops = o->ops || strcmp(device->kind, "vulkan") != 0 ? o->draws : TLY_DRAW_SCANS;
+    return ops | o->stages;
 }
 
 static void print_summary(const run_options *o, const tally_device *device, const tly_progress *at)
@@ -104,8 +109,11 @@ static void print_summary(const run_options *o, const tally_device *device, cons
     printf("; %lld elements judged, %lld of them to the bit; %ld by forced plans, %ld plans "
            "refused; %ld on the host's threads; ",
            (long long)at->checked, (long long)at->exact, at->forced, at->plans_refused, at->hosted);
-    if (at->refused)
-        printf("%ld refused for what the device lacks (%s), ", at->refused, device->lacks);
+    if (o->stages)
+        printf("%ld with stages; %ld words with stages have no kernels, ", at->staged, at->unmade);
+    if (at->refused > at->unmade)
+        printf("%ld refused for what the device lacks (%s), ", at->refused - at->unmade,
+               device->lacks);
     if (stopped)
         printf("stopped, ");
     printf("%ld passed, %ld failed\n", at->passed, at->failed);
@@ -212,7 +220,7 @@ static int run_device(const run_options *o, shared *all, const char *text)
     }
     if (stopped || status != TLY_BROKEN)
         print_summary(o, &all->device, at);
-    return status == TLY_BROKEN || at->failed || (!at->passed && o->only < 0) ||
+    return status == TLY_BROKEN || at->failed || (!at->passed && !at->unmade && o->only < 0) ||
            !(at->passed + at->refused);
 }
 
@@ -225,7 +233,9 @@ static int fault_status(const run_options *o, tly_fault fault, int flushes)
     const pid_t child = fork();
     if (child == 0) {
         tally_error error = TALLY_ERROR_INIT;
-        tly_course course = { o->seed, o->most, o->draws, o->ops, "plain", { .kind = "plain" }, 0 };
+        tly_course course = { o->seed, o->most, o->draws | o->stages,
+                              o->ops,  "plain", { .kind = "plain" },
+                              0 };
         tly_progress at = { .next = 0 };
         tly_driver v;
         FILE *quiet = freopen("/dev/null", "w", stdout);
@@ -249,7 +259,8 @@ static int self_test(const run_options *o)
         const int fault = k / 2, flushes = k % 2;
         const int status = fault_status(o, (tly_fault)fault, flushes);
         const int noticed = status == TLY_RAN_WRONG || status == TLY_SIGNAL;
-        const int is_one = fault != TLY_FAULT_NONE && !(fault == TLY_FAULT_FLUSH && flushes);
+        const int is_one = fault != TLY_FAULT_NONE && !(fault == TLY_FAULT_FLUSH && flushes) &&
+                           (fault < TLY_FAULT_STAGES || o->stages);
         if (status == TLY_BROKEN || noticed != is_one) {
             printf("self-test: fault %d%s: %s\n", fault, flushes ? ", flushing" : "",
                    noticed ? "noticed, though there is none" : "not noticed");
@@ -315,6 +326,10 @@ static int parse(run_options *o, int argc, char **argv)
         }
         if (!strcmp(name, "--interpret")) {
             o->interpret = 1;
+            continue;
+        }
+        if (!strcmp(name, "--stages")) {
+            o->stages = TLY_DRAW_STAGES;
             continue;
         }
         if (!strcmp(name, "--quick")) {

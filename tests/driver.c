@@ -4,6 +4,7 @@
  * a failure is never silent, not even one that ends the process.
  */
 #include "driver.h"
+#include "fused.h"
 #include "plans.h"
 
 #include "../runtime/context/internal.h"
@@ -97,13 +98,14 @@ static void describe(const tly_driver *v, const tly_trial *t, long number)
     char word[TALLY_WORD_MAX];
     if (tally_descriptor_print(&t->d, word, sizeof word, NULL, NULL))
         snprintf(word, sizeof word, "(no valid descriptor)");
-    snprintf(repro, sizeof repro,
-             "%s  [differential --device %s --engines %s --seed %llu --most %lld%s%s%s --only %ld; "
-             "data %s, plan \"%s\"]\n",
-             word, v->course->device.selector, v->course->engines,
-             (unsigned long long)v->course->seed, (long long)v->course->most,
-             v->course->quick ? " --quick" : "", v->course->ops ? " --ops " : "",
-             v->course->ops ? v->course->ops : "", number, tly_data_name(t->data), t->plan);
+    snprintf(
+        repro, sizeof repro,
+        "%s  [differential --device %s --engines %s --seed %llu --most %lld%s%s%s%s --only %ld; "
+        "data %s, plan \"%s\"]\n",
+        word, v->course->device.selector, v->course->engines, (unsigned long long)v->course->seed,
+        (long long)v->course->most, v->course->quick ? " --quick" : "",
+        v->course->draws & TLY_DRAW_STAGES ? " --stages" : "", v->course->ops ? " --ops " : "",
+        v->course->ops ? v->course->ops : "", number, tly_data_name(t->data), t->plan);
 }
 
 static void count_passed(tly_driver *v, const drawn *c)
@@ -112,9 +114,11 @@ static void count_passed(tly_driver *v, const drawn *c)
     tly_progress *at = v->at;
     if (t->refused) {
         at->refused++;
+        at->unmade += t->unmade;
         return;
     }
     at->passed++;
+    at->staged += tly_is_fused(&t->d);
     at->hosted += c->hosted;
     at->forced += *t->plan != 0;
     at->data[t->data]++;
@@ -126,6 +130,7 @@ static void count_passed(tly_driver *v, const drawn *c)
 static void run_case(tly_driver *v, long number)
 {
     drawn c = { .trial = { .in = &v->in, .out = &v->out, .target = &v->course->device } };
+    c.trial.operands = v->operands[0].bytes ? v->operands : NULL;
     tly_trial *t = &c.trial;
     tly_engine *engines[TLY_MOST_ENGINES];
 
@@ -136,8 +141,11 @@ static void run_case(tly_driver *v, long number)
     for (int k = 0; k < v->engine_count; k++)
         engines[k] = c.hosted && !strcmp(v->engines[k]->name, "library") ? v->hosted[number & 1]
                                                                          : v->engines[k];
-    if (tally_descriptor_check(&t->d, NULL)) {
-        snprintf(t->why, sizeof t->why, "the driver drew an invalid descriptor");
+    tally_error error = TALLY_ERROR_INIT;
+    if (tally_descriptor_check(&t->d, &error)) {
+        snprintf(t->why, sizeof t->why,
+                 "the driver drew an invalid descriptor: %s: %s, map %s, post %s", error.field,
+                 error.message, t->d.map, t->d.post);
     } else if (!tly_trial_run(t, engines, v->engine_count)) {
         v->at->plans_refused += t->plan_refused;
         count_passed(v, &c);
@@ -269,6 +277,8 @@ void tly_driver_close(tly_driver *v)
     tally_context_destroy(&v->host_context);
     tly_arena_close(&v->in);
     tly_arena_close(&v->out);
+    for (int k = 0; k < TALLY_MAX_OPERANDS && v->operands[k].bytes; k++)
+        tly_arena_close(&v->operands[k]);
 }
 
 int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
@@ -278,7 +288,10 @@ int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
     const size_t bytes = (size_t)course->most * 8 * 9; /* see tly_random_descriptor */
 
     *v = (tly_driver){ .course = course, .at = at };
-    if (tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes)) {
+    int failed = tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes);
+    for (int k = 0; k < TALLY_MAX_OPERANDS && course->draws & TLY_DRAW_STAGES && !failed; k++)
+        failed = tly_arena_open(&v->operands[k], bytes);
+    if (failed) {
         printf("no buffers: %s\n", strerror(errno));
         return 1;
     }

@@ -26,6 +26,8 @@ typedef struct tly_progress {
     long plans_refused;           /* plans that the library refused */
     long hosted;                  /* passed on the host's threads */
     long passed, refused, failed; /* refused: for a dtype that the device says it lacks */
+    long unmade; /* of the refused: words with stages that there are no kernels of yet */
+    long staged; /* of the passed: words with stages */
     int64_t checked, exact;
 } tly_progress;
 
@@ -50,7 +52,7 @@ typedef struct tly_driver {
     /* The library on the host's threads, the context's or a run's; NULL where that means
      * nothing. */
     tly_engine *hosted[2];
-    tly_arena in, out;
+    tly_arena in, out, operands[TALLY_MAX_OPERANDS];
     tly_progress *at;
 } tly_driver;
 

@@ -17,13 +17,20 @@
 
 typedef struct tly_engine tly_engine;
 
+/* What an engine runs on, of a word without operands. */
+static inline tally_buffers tly_buffers(const void *in, void *out)
+{
+    return (tally_buffers){ .size = sizeof(tally_buffers), .in = in, .out = out };
+}
+
 struct tly_engine {
     const char *name;
     /* Makes the kernel for a descriptor; it holds until the next one. */
     tally_status (*prepare)(tly_engine *e, const tally_descriptor *d, const char *plan,
                             tally_error *error);
-    /* Runs it; entry engines cut tiles differently for different `threads`. */
-    tally_status (*run)(tly_engine *e, const void *in, void *out, int32_t threads,
+    /* Runs it; entry engines cut tiles differently for different `threads`. Operands are for
+     * library and plain. */
+    tally_status (*run)(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error);
     void (*close)(tly_engine *e);
 };
@@ -52,6 +59,11 @@ typedef enum tly_fault {
     TLY_FAULT_IN_PLACE,   /* ... on being in place */
     TLY_FAULT_NEIGHBOUR,  /* ... on another scan's first element */
     TLY_FAULT_FLUSH,      /* subnormals count as zeros; none where the device says so */
+    TLY_FAULT_STAGES,     /* from here on: faults of words with operands and expressions */
+    TLY_FAULT_OPERAND = TLY_FAULT_STAGES, /* writes to an operand */
+    TLY_FAULT_PLACE,                      /* takes an operand's first element for all */
+    TLY_FAULT_NO_MAP,                     /* leaves out `map` */
+    TLY_FAULT_NO_POST,                    /* leaves out `post` */
     TLY_FAULT_COUNT
 } tly_fault;
 

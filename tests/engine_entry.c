@@ -145,9 +145,11 @@ static remote_region region(const void *pointer, int64_t low, int64_t high, size
                             (size_t)(high - low + 1) * element };
 }
 
-static tally_status run(tly_engine *face, const void *in, void *out, int32_t threads,
+static tally_status run(tly_engine *face, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
+    const void *in = buffers->in;
+    void *out = buffers->out;
     entry *e = (entry *)face;
     const tally_kernel *k = e->kernel;
     const size_t in_bytes = tally_dtype_bytes((tally_dtype)e->d.dtype);

@@ -82,7 +82,7 @@ static uint32_t subgroup_of(const grid *g, const tly_gpu_pass *pass)
 }
 
 /* Every other run has tiles withhold their totals, so that look-back takes its longer way. */
-static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
     grid *g = (grid *)e;
@@ -95,7 +95,7 @@ static tally_status run(tly_engine *e, const void *in, void *out, int32_t thread
     if (g->steps.has_block)
         memcpy(g->scratch, &g->steps.block, sizeof g->steps.block);
     const tly_gpu_bases bases = {
-        .tensor = { [TLY_IN] = (uintptr_t)in, [TLY_OUT] = (uintptr_t)out },
+        .tensor = { [TLY_IN] = (uintptr_t)buffers->in, [TLY_OUT] = (uintptr_t)buffers->out },
         .scratch = (uintptr_t)g->scratch
     };
     for (size_t i = 0; i < g->steps.count && !status; i++) {

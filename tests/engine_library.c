@@ -24,15 +24,27 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     return tally_kernel_create(l->context, d, &options, &l->kernel, error);
 }
 
-static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+static int has_operands(const tally_buffers *buffers)
+{
+    for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+        if (buffers->operand[k])
+            return 1;
+    return 0;
+}
+
+static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
     const library *l = (library *)e;
-    const tally_run_options with = {
+    tally_run_options with = {
         .size = sizeof with, .threads = threads, .parallel = tly_host_run, .parallel_user = l->host
     };
-    return l->host ? tally_kernel_run_with(l->kernel, in, out, &with, error)
-                   : tally_kernel_run_threads(l->kernel, in, out, threads, error);
+    if (!l->host)
+        with.parallel = NULL;
+    if (has_operands(buffers))
+        return tally_kernel_run_buffers(l->kernel, buffers, &with, error);
+    return l->host ? tally_kernel_run_with(l->kernel, buffers->in, buffers->out, &with, error)
+                   : tally_kernel_run_threads(l->kernel, buffers->in, buffers->out, threads, error);
 }
 
 static void close_engine(tly_engine *e)

@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reference.h"
+#include "fused.h"
 
 typedef struct plain {
     tly_engine face;
     tly_fault fault;
     tally_descriptor d;
     void *out; /* of the current run */
+    const void *const *operands;
     int runs;
     uint64_t first; /* NEIGHBOUR: the first scan's first element in the first run */
 } plain;
@@ -33,7 +34,7 @@ static int store(void *user, const tly_fact *fact)
 {
     plain *p = user;
     const tally_dtype dtype = tly_reference_output(&p->d);
-    const int flushed = p->fault == TLY_FAULT_FLUSH && tly_is_float(dtype);
+    const int flushed = p->fault == TLY_FAULT_FLUSH && tly_is_float(dtype) && !p->d.post[0];
     tly_bits_store(dtype, p->out, fact->out,
                    flushed ? tly_encode(dtype, fact->flushed) : fact->bits);
     return 0;
@@ -56,7 +57,16 @@ static void lose_carry(plain *p, const tly_layout *l, const void *in)
         half.in_offset += (l->length - middle - 1) * l->in_step;
         half.out_offset += (l->length - middle - 1) * l->out_step;
     }
-    tly_reference(&half, in, store, p);
+    tly_reference_buffers(&half, in, p->operands, store, p);
+}
+
+static void spoil_operand(plain *p)
+{
+    tly_fused_place place;
+    tly_fused_place_of(&p->d, 0, &place);
+    const size_t bytes = tally_dtype_bytes(place.dtype);
+    if (place.low <= place.high)
+        *(char *)((uintptr_t)p->operands[0] + (uintptr_t)place.high * bytes) ^= 1;
 }
 
 static void damage(plain *p, const tly_layout *l, const void *in, int32_t threads, int is_new)
@@ -98,6 +108,10 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
     case TLY_FAULT_BEFORE:
         low[-1] ^= 1;
         break;
+    case TLY_FAULT_OPERAND:
+        if (p->d.operands[0].dtype)
+            spoil_operand(p);
+        break;
     case TLY_FAULT_GAP:
         low[bytes] ^= 1;
         break;
@@ -123,17 +137,36 @@ static int has_new_neighbour(plain *p, const tly_layout *l, const void *in)
     return p->fault == TLY_FAULT_NEIGHBOUR && now != p->first;
 }
 
-static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+/* The word without an expression, or with operands of one element. */
+static void leave_out(plain *p, const void *in)
+{
+    tally_descriptor less = p->d;
+    if (p->fault == TLY_FAULT_NO_MAP)
+        memset(less.map, 0, sizeof less.map);
+    if (p->fault == TLY_FAULT_NO_POST)
+        memset(less.post, 0, sizeof less.post);
+    for (int k = 0; k < TALLY_MAX_OPERANDS && p->fault == TLY_FAULT_PLACE; k++)
+        if (less.operands[k].dtype) {
+            less.operands[k].place = TALLY_PLACE_STRIDES;
+            less.operands[k].axes = 0;
+            memset(less.operands[k].strides, 0, sizeof less.operands[k].strides);
+        }
+    tly_reference_buffers(&less, in, p->operands, store, p);
+}
+
+static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
+    const void *in = buffers->in;
     plain *p = (plain *)e;
     tly_layout l;
 
     (void)error;
     tly_layout_of(&p->d, &l);
-    p->out = out;
+    p->out = buffers->out;
+    p->operands = buffers->operand;
     const int is_new = l.rows && l.length && has_new_neighbour(p, &l, in);
-    tly_reference(&p->d, in, store, p);
+    leave_out(p, in);
     if (l.rows && l.length)
         damage(p, &l, in, threads, is_new);
     return TALLY_OK;

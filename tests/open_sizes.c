@@ -89,9 +89,11 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 }
 
 /* As many parts as there would be threads. */
-static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
+    const void *in = buffers->in;
+    void *out = buffers->out;
     const ahead *a = (const ahead *)e;
     int status = threads <= 1 ? call_whole(a, in, out) : 0;
     for (int32_t part = 0; threads > 1 && part < threads && status == 0; part++)

@@ -230,13 +230,22 @@ void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descr
     memset(d, 0, sizeof *d);
     d->size = sizeof *d;
     tly_random_operator(r, draws, d);
+    if (draws & TLY_DRAW_STAGES)
+        tly_random_shown(r, draws, d);
+    const int shows = d->axes_given;
     const int is_scan = tally_op_is_scan((tally_op)d->op);
     if (is_scan || !tly_random_one_in(r, 30)) /* else a scalar */
         shape(r, tly_random_one_in(r, 2) ? smaller(most, 4096) : most, d);
     if (!is_scan)
         tly_random_axes(r, d);
+    if (shows) {
+        d->axes_given = 1;
+        d->axes = 0;
+    }
     if (tly_random_one_in(r, 2))
         strides(r, 8 * most, d);
+    if (draws & TLY_DRAW_STAGES)
+        tly_random_stages(r, 8 * most, d);
 }
 
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)

@@ -45,6 +45,8 @@ const char *tly_data_name(tly_data data);
 
 /* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
 #define TLY_DRAW_WIDER (1u << 31)
+/* Operands, `map` and `post`. Without this bit, cases are the same as before it was there. */
+#define TLY_DRAW_STAGES (1u << 30)
 #define TLY_DRAW_ALL (TLY_DRAW_WIDER | ((1u << TALLY_OP_COUNT) - 2))
 /* Every scan, 1, or every reduction, 0. */
 uint32_t tly_draw_ops(int scans);
@@ -69,6 +71,15 @@ void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
  * reduced, `axis` being the one that the shape was made for. */
 void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d);
 void tly_random_axes(tly_random *r, tally_descriptor *d);
+
+/* Adds operands, `map` and `post` to a problem without them; now and then, none. An operand spans at
+ * most `limit` elements. Then the same of a problem that has no shape yet: now and then, an operator
+ * of `draws` that shows what is mapped takes its place. */
+void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d);
+void tly_random_shown(tly_random *r, uint32_t draws, tally_descriptor *d);
+
+/* Writes an operand's elements; `at` is its pointer. What lies between stays. */
+void tly_random_fill_operand(tly_random *r, const tally_descriptor *d, int operand, void *at);
 
 /* Draws a class that suits `d`. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d);

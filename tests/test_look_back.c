@@ -112,7 +112,8 @@ static void scan_powers_by(const char *plan, int group, int (*power)(int group, 
     snprintf(word, sizeof word, "cumprod:f32:%d:axis=0", count);
     cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK);
     cr_assert(engine->prepare(engine, &d, plan, &error) == TALLY_OK, "%s", error.message);
-    cr_assert(engine->run(engine, in, out, 1, &error) == TALLY_OK, "%s", error.message);
+    const tally_buffers buffers = tly_buffers(in, out);
+    cr_assert(engine->run(engine, &buffers, 1, &error) == TALLY_OK, "%s", error.message);
     float product = 1;
     for (int i = 0; i < count; i++) {
         product *= in[i];

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fused.h"
+
 typedef struct state {
     tly_trial *t;
     tly_layout layout;
@@ -25,6 +27,10 @@ typedef struct state {
     char *first; /* elements of the first run, in scan order */
     int have_first;
     char *judged; /* a contiguous image of the first output region */
+    tly_fused_place places_of[TALLY_MAX_OPERANDS];
+    char *
+        operands[TALLY_MAX_OPERANDS]; /* as they must stay, from their lowest element; NULL: none */
+    size_t operand_bytes[TALLY_MAX_OPERANDS];
 } state;
 
 static int fail(tly_trial *t, const char *format, ...)
@@ -61,6 +67,27 @@ static void release(state *s)
     free(s->places);
     free(s->first);
     free(s->judged);
+    for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+        free(s->operands[k]);
+}
+
+static int prepare_operands(state *s, tly_trial *t)
+{
+    for (int k = 0; k < TALLY_MAX_OPERANDS && t->d.operands[k].dtype; k++) {
+        tly_fused_place *place = &s->places_of[k];
+        tly_fused_place_of(&t->d, k, place);
+        const size_t element = tally_dtype_bytes(place->dtype);
+        const size_t bytes = (size_t)(place->high - place->low + 1) * element;
+        s->operand_bytes[k] = bytes;
+        s->operands[k] = malloc(bytes + 1);
+        if (!s->operands[k])
+            return fail(t, "out of memory");
+        if (!t->operands || bytes + 1024 > t->operands[k].bytes)
+            return fail(t, "an operand does not fit the driver's buffers");
+        memset(s->operands[k], 0xff, bytes); /* as between the input's elements */
+        tly_random_fill_operand(&t->random, &t->d, k, origin(s->operands[k], place->low, element));
+    }
+    return 0;
 }
 
 static int prepare(state *s, tly_trial *t)
@@ -89,7 +116,7 @@ static int prepare(state *s, tly_trial *t)
     memset(s->input, 0xff, s->in_bytes); /* NaN between the elements: a use of it shows */
     tly_random_fill(&t->random, &t->d, t->data, origin(s->input, l->in_low, s->in_element));
     list_places(s);
-    return 0;
+    return prepare_operands(s, t);
 }
 
 /* The output's elements may have any value here; every other byte of its window must be as it was
@@ -114,14 +141,18 @@ static int check_first(state *s, const tly_buffer *out, const char *label)
     char text[400];
     tly_trial *t = s->t;
 
+    const void *operands[TALLY_MAX_OPERANDS] = { NULL };
+    for (int k = 0; k < TALLY_MAX_OPERANDS && s->operands[k]; k++)
+        operands[k] = origin(s->operands[k], s->places_of[k].low,
+                             tally_dtype_bytes(s->places_of[k].dtype));
     memcpy(s->judged, out->at, s->out_bytes);
     for (int64_t i = 0; i < s->count; i++)
         memcpy(s->first + (size_t)i * s->element, out->at + (size_t)s->places[i] * s->element,
                s->element);
     s->have_first = 1;
-    if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->in_element),
-                   origin(s->judged, s->layout.out_low, s->element),
-                   t->target && tly_target_flushes(t->target), &t->verdict))
+    if (!tly_judge_buffers(&t->d, origin(s->input, s->layout.in_low, s->in_element), operands,
+                           origin(s->judged, s->layout.out_low, s->element),
+                           t->target && tly_target_flushes(t->target), &t->verdict))
         return 0;
     tly_verdict_print(&t->d, &t->verdict, text, sizeof text);
     return fail(t, "%s: %s", label, text);
@@ -153,6 +184,32 @@ typedef struct variant {
     int coarse;
 } variant;
 
+/* Operands in places of their own, each beside what may not be touched. */
+static void place_operands(const state *s, const variant *v, tly_buffer *placed,
+                           tally_buffers *buffers)
+{
+    for (int k = 0; k < TALLY_MAX_OPERANDS && s->operands[k]; k++) {
+        const size_t element = tally_dtype_bytes(s->places_of[k].dtype);
+        const tly_placement placement = (tly_placement)((v->in + 1 + (unsigned)k) %
+                                                        TLY_PLACE_COUNT);
+        const int shift = (v->in_shift + 5 * k) % 16;
+        placed[k] = tly_arena_place(&s->t->operands[k], placement,
+                                    (size_t)shift * (v->coarse ? 16 : element),
+                                    s->operand_bytes[k]);
+        tly_pattern_fill(placed[k].window, placed[k].window_bytes);
+        memcpy(placed[k].at, s->operands[k], s->operand_bytes[k]);
+        buffers->operand[k] = origin(placed[k].at, s->places_of[k].low, element);
+    }
+}
+
+static int check_operands(const state *s, const tly_buffer *placed, const char *label)
+{
+    for (int k = 0; k < TALLY_MAX_OPERANDS && s->operands[k]; k++)
+        if (memcmp(placed[k].at, s->operands[k], s->operand_bytes[k]))
+            return fail(s->t, "%s: operand %c was written", label, 'a' + k);
+    return 0;
+}
+
 /* One call, and what no call may touch. */
 static int call(state *s, tly_engine *engine, const variant *v, const char *input,
                 tly_buffer *result, char label[200])
@@ -172,14 +229,17 @@ static int call(state *s, tly_engine *engine, const variant *v, const char *inpu
     tly_pattern_fill(out.window, out.window_bytes);
     memcpy(in.at, input, s->in_bytes);
     memcpy(s->expected, out.window, out.window_bytes);
+    tally_buffers buffers = tly_buffers(origin(in.at, s->layout.in_low, s->in_element),
+                                        origin(out.at, s->layout.out_low, s->element));
+    tly_buffer placed[TALLY_MAX_OPERANDS];
+    place_operands(s, v, placed, &buffers);
     fail(t, "%s", label); /* for a signal handler to find */
-    if (engine->run(engine, origin(in.at, s->layout.in_low, s->in_element),
-                    origin(out.at, s->layout.out_low, s->element), v->threads, &error))
+    if (engine->run(engine, &buffers, v->threads, &error))
         return fail(t, "%s: %s: %s", label, error.field, error.message);
     if (!v->in_place && memcmp(in.at, input, s->in_bytes))
         return fail(t, "%s: the input was written", label);
     *result = out;
-    return check_bytes(s, &out, label);
+    return check_operands(s, placed, label) || check_bytes(s, &out, label);
 }
 
 static int run_variant(state *s, tly_engine *engine, const variant *v)
@@ -231,6 +291,10 @@ static int make(const state *s, tly_engine *engine)
         t->plan_refused = 1;
         status = engine->prepare(engine, &t->d, t->plan, &error);
     }
+    if (status == TALLY_UNSUPPORTED && tly_is_fused(&t->d)) {
+        t->refused = t->unmade = 1;
+        return 0;
+    }
     if (missing && status) {
         t->refused = 1;
         return tly_refusal_is_right(t->target, &t->d, status, &error)
@@ -247,7 +311,7 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
 {
     state s;
     int wrong = prepare(&s, t);
-    t->refused = t->plan_refused = 0;
+    t->refused = t->unmade = t->plan_refused = 0;
     const int in_place = can_run_in_place(&s);
     tly_random r = t->random; /* the same places for every engine */
 

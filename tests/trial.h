@@ -18,8 +18,10 @@ typedef struct tly_trial {
     const char *plan;  /* overrides; "" for none, and after the run if they were refused */
     tly_random random; /* for the data and the places */
     const tly_arena *in, *out;
+    const tly_arena *operands;  /* TALLY_MAX_OPERANDS; NULL: the word has none */
     const tally_device *target; /* what it may refuse and flush; NULL: nothing */
     int refused;                /* after the run: the target lacks a dtype, and said so */
+    int unmade;          /* ... there are no kernels of words with stages yet, and it said so */
     int plan_refused;    /* ... the overrides were TALLY_INVALID; the planner's own plan ran */
     tly_verdict verdict; /* of the first run */
     char why[640];       /* on failure: what is wrong; during a run: how it is called */
