@@ -97,7 +97,9 @@ typedef struct tly_place {
     /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
     kir_value index;
     const kir_value *steps; /* bytes from a vector's lane to the next, by tensor; NULL: tly_lane */
-    kir_value count;        /* i64: only so many lanes are there, perhaps none; 0: all are */
+    /* i64: only so many lanes are there, perhaps none. The others are anything; with `steps` they
+     * are the last one again. 0: all are there. */
+    kir_value count;
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */

@@ -59,7 +59,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
  * pairs .87, .84; fours .86, .74; 4 runs .64, .65; windows .43; the plain loop .56. */
 static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
-    return tly_is_wide_product(p) && !t->has_mul64 && p->interleave == 1;
+    return tly_is_wide_product(p) && !t->has_mul64 && p->interleave == 1 && p->program.type == 0;
 }
 
 /* Windows cost a shuffle less a vector than the scan of each by itself. Zen 4, i32 of 128 KiB from

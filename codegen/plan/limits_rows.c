@@ -118,8 +118,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
         (!tly_plan_pairs(p) || p->interleave > 1 || p->tensor[TLY_OUT].step == TLY_ANY_STEP))
         return "pairs are bf16 side by side, of one scan";
     if (plan->scan == TLY_SCAN_SCALARS &&
-        (!integer || p->interleave > 1 || step > TLY_ROWS_MOST_SCALARS))
-        return "scan 2: only integers, one row at a time, up to 64 a step";
+        (!integer || p->interleave > 1 || step > TLY_ROWS_MOST_SCALARS || p->program.type != 0))
+        return "scan 2: only integers, one row at a time, up to 64 a step, no expressions";
     if (plan->scan == TLY_SCAN_WINDOWS && (p->interleave > 1 || plan->pairs))
         return "scan 0: one row at a time, no pairs";
     if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)

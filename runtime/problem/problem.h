@@ -156,6 +156,13 @@ static inline tally_dtype tly_element_dtype(const tly_problem *p)
                                 : (tally_dtype)p->tensor[TLY_IN].dtype;
 }
 
+/* The dtype whose values are combined: expressions of bools are of u8, but combine bools. */
+static inline tally_dtype tly_combined(const tly_problem *p)
+{
+    const tally_dtype element = tly_element_dtype(p);
+    return p->tensor[TLY_IN].dtype == TALLY_BOOL && element == TALLY_U8 ? TALLY_BOOL : element;
+}
+
 /* Whether an expression makes what is combined (TLY_EXPRESSION_MAP), or what is stored
  * (TLY_EXPRESSION_POST). */
 static inline int tly_has_expression(const tly_problem *p, int id)

@@ -126,7 +126,7 @@ static kir_value shown(tly_reduce *r, const tly_place *at, kir_value y)
     tly_build *c = r->c;
     if (c->p->program.type == 0 || r->indexed)
         return of_some(r, (tally_dtype)c->p->tensor[TLY_OUT].dtype, stored(r, y));
-    return tly_narrow(c, tly_post_element(c, at, of_some(r, c->element, as_element(r, y))));
+    return tly_narrow(c, tly_post_element(c, at, of_some(r, tly_combined(c->p), as_element(r, y))));
 }
 
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit)

@@ -83,8 +83,9 @@ static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
     int is_known = c->p->form == TLY_ROWS && c->p->rows.contiguous && c->p->rows.length > 0;
     for (int t = 0; t < c->tensors; t++) {
         int64_t bytes = (int64_t)c->p->rows.length * c->p->tensor[t].step * c->bytes[t];
+        int literal = is_known && c->p->tensor[t].step != TLY_ANY_STEP;
         offsets[t] = mul(
-            c, row, is_known ? imm(c, bytes) : kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0)));
+            c, row, literal ? imm(c, bytes) : kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0)));
     }
 }
 

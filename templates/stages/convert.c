@@ -122,7 +122,10 @@ kir_value tly_narrow_number(tly_build *c, kir_value x)
 
 static kir_value single_to_bfloat(tly_build *c, kir_value real)
 {
-    return to_kind(c, KIR_TRUNC, KIR_I16, tly_narrow_number(c, real));
+    kir_value bits = tly_narrow_number(c, real);
+    if (c->p->program.type != 0) /* the NaN of an operand or a constant may have any bits */
+        bits = choose(c, uno(c, real, real), like(c, bits, 0x7fc0), bits);
+    return to_kind(c, KIR_TRUNC, KIR_I16, bits);
 }
 
 static kir_value lower(tly_build *c, kir_value pair)

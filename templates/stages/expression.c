@@ -73,7 +73,7 @@ static kir_value load_at(tly_build *c, const tly_place *at, int tensor, unsigned
         return kir_load(c->b, t, p, 0, bytes);
     if (step == imm(c, 0))
         return kir_splat(c->b, kir_load(c->b, KIR_TYPE(t.kind, 1), p, 0, bytes), lanes);
-    if (step == imm(c, bytes) && at->count != 0 && is_masked(c, bytes))
+    if (step == imm(c, bytes) && at->count != 0 && at->steps == NULL && is_masked(c, bytes))
         return kir_mload(c->b, t, p, 0, at->count, constant(c, t, 0));
     if (step == imm(c, bytes) && at->count == 0)
         return kir_load(c->b, t, p, 0, bytes);
@@ -250,13 +250,25 @@ static kir_value evaluate(tly_build *c, int id, const tly_place *at, int name, k
     return w.stack[0];
 }
 
+/* Whether an expression that is there has no names. */
+static int is_constant(const uint8_t *code)
+{
+    int names = *code == TLY_POSTFIX_END;
+    for (; *code != TLY_POSTFIX_END; code++)
+        names = names || *code <= TLY_POSTFIX_LAST_NAME;
+    return !names;
+}
+
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
 {
     if (c->p->program.type == 0)
         return x;
     if (tly_has_expression(c->p, TLY_EXPRESSION_MAP))
         x = evaluate(c, TLY_EXPRESSION_MAP, at, TLY_POSTFIX_X, x);
-    if (c->p->tensor[TLY_IN].dtype == TALLY_BOOL && c->element == TALLY_U8)
+    /* What the optimiser knows would be combined while the kernel is made, and raise no flags. */
+    if (is_constant(c->p->program.code[TLY_EXPRESSION_MAP]) && kir_workgroup_of(c->b) == 0)
+        x = kir_keep(c->b, x);
+    if (tly_combined(c->p) == TALLY_BOOL)
         x = choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
     return x;
 }

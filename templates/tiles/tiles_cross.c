@@ -55,7 +55,9 @@ tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
 {
     tly_build *c = k->c;
     kir_value one = imm(c, 1), zero = imm(c, 0), last = sub(c, rank, one), second = last;
-    tly_cross x = { .rows = tly_tiles_outer(c, last), .line = { one, { zero, zero } } };
+    tly_cross x = { .rows = tly_tiles_outer(c, last), .line = { .size = one } };
+    for (int t = 0; t < c->tensors; t++)
+        x.line.each[t] = zero;
     if (is_lined(k)) {
         second = sub(c, last, one);
         x.line = tly_tiles_outer(c, second);
