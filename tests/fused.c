@@ -51,8 +51,8 @@ int tly_fused_fits(tally_dtype dtype, tally_dtype type)
 static void pack_axes(const tally_descriptor *d, uint32_t axes, int64_t *strides)
 {
     int64_t stride = 1;
-    for (int k = d->rank - 1; k >= 0; k--)
-        if (axes >> k & 1) {
+    for (int k = TALLY_MAX_RANK - 1; k >= 0; k--)
+        if (k < d->rank && axes >> k & 1) {
             strides[k] = stride;
             stride *= d->sizes[k] ? d->sizes[k] : 1;
         }
@@ -67,7 +67,7 @@ void tly_fused_place_of(const tally_descriptor *d, int operand, tly_fused_place 
         memcpy(place->strides, o->strides, (size_t)d->rank * sizeof o->strides[0]);
         place->offset = o->offset;
     } else {
-        pack_axes(d, o->place == TALLY_PLACE_AXES ? o->axes : (1u << d->rank) - 1, place->strides);
+        pack_axes(d, o->place == TALLY_PLACE_AXES ? o->axes : UINT32_MAX, place->strides);
     }
     /* Where a reduction has no elements, `post` still reads operands that lack its axes. */
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
