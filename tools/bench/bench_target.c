@@ -85,7 +85,7 @@ int tly_bench_target_open(tly_bench_target *target, const char *word, const tly_
     tly_job job;
     char selector[32];
     memset(target, 0, sizeof *target);
-    int status = tly_job_make(word, NULL, NULL, &job, report);
+    int status = tly_job_make(word, NULL, NULL, NULL, &job, report);
     if (!status) {
         status = tly_job_need_sizes(&job.descriptor, 0, report);
     }
