@@ -53,12 +53,13 @@ static const tly_verb verbs[] = {
     { "bench", "time a kernel beside copies or reads of the same bytes",
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD. It takes turns with copies of the same bytes, a reduction with\n"
-      "reads of its input's bytes. Each runs on the number of threads, up to N, on which it is\n"
+      "reads of its input's bytes, a word with operands or expressions with loops that read and\n"
+      "write all its tensors. Each runs on the number of threads, up to N, on which it is\n"
       "fastest; the output has this number. A ratio of 1 is the speed of the best copy or read.\n"
       "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
-      "  --data KIND     what the input holds. u is uniform in [0,1). Integers are uniform over\n"
-      "                  their dtype with every kind\n"
+      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold. u is\n"
+      "                  uniform in [0,1). Integers are uniform over their dtype with every kind\n"
       "      safe        the default: no partial result leaves the range\n"
       "      near1       1 - .01 to 1 + .01\n"
       "      survival    1 - .05 u\n"

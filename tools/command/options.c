@@ -96,15 +96,37 @@ static int read_raw(tly_options *options, const char *value, tly_report *report)
     return EXIT_DONE;
 }
 
-static int read_data(tly_options *options, const char *value, tly_report *report)
+/* One of `KIND` and `NAME=KIND`: x is the input. */
+static int read_one_kind(tly_options *options, const char *one, tly_report *report)
 {
     char kinds[256];
-    if (!tly_kind_find(value)) {
+    const int named = one[0] && one[1] == '=';
+    const int operand = tly_operand_of(one);
+    const char *name = named ? one + 2 : one;
+    const tly_kind *kind = (!named || one[0] == 'x' || operand >= 0) ? tly_kind_find(name) : NULL;
+    const char **data = operand < 0 ? &options->data : &options->operand_data[operand];
+    if (!kind) {
         tly_kind_list(kinds, sizeof kinds);
-        return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, value);
+        return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, one);
     }
-    options->data = value;
+    if (*data) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--data has two kinds for %s",
+                          operand < 0 ? "x" : tly_operand_letter(operand));
+    }
+    *data = tly_kind_name(kind);
     return EXIT_DONE;
+}
+
+static int read_data(tly_options *options, const char *value, tly_report *report)
+{
+    int status = EXIT_DONE;
+    for (const char *at = value; at && !status; at = strchr(at, ',')) {
+        char one[64];
+        at += *at == ',';
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(at, ","), at);
+        status = read_one_kind(options, one, report);
+    }
+    return status;
 }
 
 static const option table[] = {

@@ -104,6 +104,7 @@ typedef struct tly_options {
     int named; /* arguments NAME=... that follow them */
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
     const char *plans, *prefix, *raw, *run;
+    const char *operand_data[TALLY_MAX_OPERANDS]; /* --data NAME=KIND */
     const char *operand_raw[TALLY_MAX_OPERANDS]; /* --raw NAME=TENSOR */
     int32_t threads, jobs, seconds; /* 0: not given */
     int64_t steps;                  /* likewise */

@@ -57,6 +57,13 @@ int tly_operands_match(tly_operands *operands, const char *word, char *const *ar
  * or cannot be broadcast to the input's shape. */
 int tly_operands_place(tly_operands *operands, tally_descriptor *descriptor, tly_report *report);
 
+/* Which indices of its buffer an operand of a checked descriptor reaches, and how many elements it
+ * has, each counted once. Without elements high is -1. */
+typedef struct tly_touched {
+    int64_t low, high, count;
+} tly_touched;
+tly_touched tly_operand_reach(const tally_descriptor *descriptor, int operand);
+
 /* As tly_input_load, tly_input_check and tly_input_close, for all files. */
 int tly_operands_load(tly_operands *operands, tly_report *report);
 int tly_operands_check(const tly_operands *operands, tly_report *report);

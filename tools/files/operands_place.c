@@ -207,27 +207,34 @@ static int place_file(const placing *p)
     return EXIT_DONE;
 }
 
+tly_touched tly_operand_reach(const tally_descriptor *d, int operand)
+{
+    const tally_operand *o = &d->operands[operand];
+    const int rank = d->rank < TALLY_MAX_RANK ? d->rank : TALLY_MAX_RANK;
+    tly_touched reach = { o->offset, o->offset, 1 };
+    for (int dim = rank - 1; dim >= 0; dim--) {
+        const int extends = o->place == TALLY_PLACE_PACKED || o->axes & 1u << (dim & 31);
+        const int64_t stride = o->place == TALLY_PLACE_STRIDES ? o->strides[dim]
+                               : extends                       ? reach.count
+                                                               : 0;
+        const int64_t last = stride * (d->sizes[dim] - 1); /* the library has checked it */
+        if (d->sizes[dim] == 0) {
+            return (tly_touched){ 0, -1, 0 };
+        }
+        reach.count *= stride != 0 ? d->sizes[dim] : 1;
+        reach.low += last < 0 ? last : 0;
+        reach.high += last > 0 ? last : 0;
+    }
+    return reach;
+}
+
 /* A flat buffer must have every element that the strides reach. The descriptor may have a place in
  * place of strides that are packed over it. */
 static int check_buffer(const placing *p)
 {
-    const tally_descriptor *d = p->descriptor;
-    const tally_operand *o = p->operand;
-    const int rank = d->rank < TALLY_MAX_RANK ? d->rank : TALLY_MAX_RANK;
-    int64_t low = o->offset, high = low, packed = 1;
-    for (int dim = rank - 1; dim >= 0; dim--) {
-        const int extends = o->place == TALLY_PLACE_PACKED || o->axes & 1u << (dim & 31);
-        const int64_t stride = o->place == TALLY_PLACE_STRIDES ? o->strides[dim]
-                               : extends                       ? packed
-                                                               : 0;
-        const int64_t last = stride * (d->sizes[dim] - 1); /* the library has checked it */
-        if (d->sizes[dim] == 0) {
-            return EXIT_DONE;
-        }
-        packed *= extends ? d->sizes[dim] : 1;
-        low += last < 0 ? last : 0;
-        high += last > 0 ? last : 0;
-    }
+    const int operand = (int)(p->operand - p->descriptor->operands);
+    const tly_touched reach = tly_operand_reach(p->descriptor, operand);
+    const int64_t low = reach.low, high = reach.high;
     if (low >= 0 && high < p->input->input.npy.count) {
         return EXIT_DONE;
     }
