@@ -93,6 +93,7 @@ Test(cli, operands_of_every_kind)
 Test(cli, operands_have_dtypes)
 {
     static const float masked[6] = { 2, 2, 5, 0, 3, 11 }, scaled[2] = { 12, 90 };
+    static const float halved[2] = { 7.5f, 9 };
     static const float shown[3] = { 6, 2, 8 };
     static const double wide[6] = { 2, 4, 13, 5, 11, 35 };
     static const int32_t shifted[6] = { -2, -3, -3, 1, 3, 6 };
@@ -103,6 +104,8 @@ Test(cli, operands_have_dtypes)
     tly_expect_success("/dev/null", "run sum:i8>f32:axes=1,a,b=f32/0,map=(x-a)*b bytes.npy a=3 "
                                     "b=column.npy -o -");
     tly_expect_npy(NULL, "<f4", "(2,)", scaled, sizeof scaled);
+    tly_expect_success("/dev/null", "run sum:i8>f32:axes=1,a,map=x*a bytes.npy a=.5 -o -");
+    tly_expect_npy(NULL, "<f4", "(2,)", halved, sizeof halved);
     /* The operand lies along the axis that is kept, so its place must not be guessed before. */
     tly_expect_success("/dev/null", "run sum:axes=0,a,post=y-a x.npy a=row.npy -o -");
     tly_expect_npy(NULL, "<f4", "(3,)", shown, sizeof shown);
