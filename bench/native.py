@@ -20,7 +20,7 @@ COMMON = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE", f"-I{TO
 SHARED = ["-fPIC", "-shared"]
 REDUCE = ["-march=native", "-fno-math-errno"]
 PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loops that copy
-    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench" / "bench_copy.c", TOOLS / "bench" / "bench_read.c"],
+    "libbench.so": ([HERE / "repeat.c", *(TOOLS / "bench" / f"bench_{kind}.c" for kind in ("copy", "move", "read"))],
                     ["-O2", "-pthread", *SHARED]),
     "libloops.so": ([HERE / "loops.c"],
                     ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",

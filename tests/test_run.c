@@ -72,6 +72,7 @@ typedef struct setup {
     filter_rule rule; /* one more, if it has a call */
     int limit;        /* of `limited` bytes, unless 0 */
     rlim_t limited;
+    const char *operand; /* the argument NAME=FILE; NULL: there is none */
 } setup;
 
 static void prepare(const setup *s)
@@ -104,7 +105,7 @@ static pid_t start(const setup *s, const char *word, const char *in, const char 
             signal(ending[i], SIG_DFL);
         }
         prepare(s);
-        execl(tool, tool, "run", word, in, "-o", out, (char *)NULL);
+        execl(tool, tool, "run", word, "-o", out, in, s->operand, (char *)NULL);
         _exit(127);
     }
     return child;
@@ -262,6 +263,32 @@ static void cut_while_read(const char *word, size_t count, off_t bytes, const ch
     }
     close(fd);
     expect_refused(finish(child), part);
+}
+
+/* The message is about the file that was cut, whichever is mapped first. */
+static void cut_operand(off_t bytes, const char *part)
+{
+    char drained[4096];
+    const setup s = { .operand = "a=operand.npy" };
+    put_zeros("in.npy", "<f4", 4, 1 << 20);
+    put_zeros("operand.npy", "<f4", 4, 1 << 20);
+    unlink("pipe");
+    cr_assert_eq(mkfifo("pipe", 0600), 0);
+    pid_t child = start(&s, "cumsum:axis=0,a,map=x+a", "in.npy", "pipe");
+    cr_assert(wait_until_mapped(child, "operand.npy"), "%s", message());
+    cr_assert_eq(truncate("operand.npy", bytes), 0);
+    int fd = open("pipe", O_RDONLY);
+    cr_assert_geq(fd, 0);
+    while (read(fd, drained, sizeof drained) > 0) {
+    }
+    close(fd);
+    expect_refused(finish(child), part);
+}
+
+Test(run, operand_cut)
+{
+    cut_operand(4096, "operand.npy: was cut short");
+    cut_operand(HEADER + (5 << 20), "operand.npy: was changed");
 }
 
 Test(run, input_cut)

@@ -5,7 +5,7 @@
  * memcpy wins in the caches, non-temporal stores beyond them, with a prefetch or without.
  */
 #include "bench_copy.h"
-#include "bench_read.h"
+#include "bench_move.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -81,19 +81,21 @@ static int always(void)
 }
 
 static const tly_mover copies[] = {
-    { "memcpy", copy_plain, always },
+    { "memcpy", copy_plain, always, NULL },
 #if defined(__x86_64__)
-    { "non-temporal 128", copy_128, has_sse2_only },
-    { "non-temporal 128, prefetch", copy_128_ahead, has_sse2_only },
-    { "non-temporal 256", copy_256, has_avx },
-    { "non-temporal 256, prefetch", copy_256_ahead, has_avx },
-    { "non-temporal 512", copy_512, has_avx512 },
-    { "non-temporal 512, prefetch", copy_512_ahead, has_avx512 },
+    { "non-temporal 128", copy_128, has_sse2_only, NULL },
+    { "non-temporal 128, prefetch", copy_128_ahead, has_sse2_only, NULL },
+    { "non-temporal 256", copy_256, has_avx, NULL },
+    { "non-temporal 256, prefetch", copy_256_ahead, has_avx, NULL },
+    { "non-temporal 512", copy_512, has_avx512, NULL },
+    { "non-temporal 512, prefetch", copy_512_ahead, has_avx512, NULL },
 #endif
-    { NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL },
 };
 
-static const tly_mover *const tables[] = { [TLY_COPIES] = copies, [TLY_READS] = tly_reads };
+static const tly_mover *const tables[] = {
+    [TLY_COPIES] = copies, [TLY_READS] = tly_reads, [TLY_MOVES] = tly_move_loops
+};
 
 /* The kind-th that runs here; the last one, which has no name, behind the last kind. */
 static const tly_mover *mover_of(tly_moves moves, int kind)
@@ -142,6 +144,10 @@ struct tly_copier {
 static void copy_slice(const tly_copier *copier, int number)
 {
     int awake = atomic_load_explicit(&copier->awake, memory_order_relaxed);
+    if (copier->bytes > 0 && copier->mover->share) {
+        copier->mover->share(copier->from, number, awake);
+        return;
+    }
     size_t slice = (copier->bytes / (size_t)awake + 4095) / 4096 * 4096;
     size_t begin = slice * (size_t)number;
     size_t end = number + 1 == awake ? copier->bytes : begin + slice;

@@ -2,14 +2,15 @@
 /*
  * What kernels are held against, on any number of threads: scans against copies, memcpy and
  * non-temporal ones, and reductions against reads. No part of the command's own; a benchmark
- * elsewhere can compile bench_copy.c and bench_read.c alone.
+ * elsewhere can compile bench_copy.c, bench_move.c and bench_read.c alone.
  */
 #ifndef TLY_BENCH_COPY_H
 #define TLY_BENCH_COPY_H
 
 #include <stddef.h>
 
-typedef enum tly_moves { TLY_COPIES, TLY_READS } tly_moves;
+/* TLY_MOVES: several tensors are read and one is written (bench_move.h). */
+typedef enum tly_moves { TLY_COPIES, TLY_READS, TLY_MOVES } tly_moves;
 
 /* Threads that wait to copy or to read. One caller at a time. */
 typedef struct tly_copier tly_copier;
@@ -32,7 +33,8 @@ void tly_copier_wake(tly_copier *copier, int threads);
 void tly_copier_rest(tly_copier *copier);
 
 /* Copies or reads `bytes`, one slice by each thread that is awake. Both buffers are 64-byte
- * aligned. A read leaves `to` alone. */
+ * aligned. A read leaves `to` alone. For TLY_MOVES `from` is a tly_moved, `to` is not used, and
+ * `bytes` is not 0. */
 void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, const void *from,
                     size_t bytes);
 

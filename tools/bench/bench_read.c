@@ -120,19 +120,19 @@ static int has_avx2_only(void)
 }
 
 #define READS(bits, here) \
-    { "read " #bits, read_##bits, here }, \
-        { "read " #bits ", prefetch", read_##bits##_ahead, here }, \
-        { "read " #bits ", four pages", read_##bits##_pages, here }, \
+    { "read " #bits, read_##bits, here, NULL }, \
+        { "read " #bits ", prefetch", read_##bits##_ahead, here, NULL }, \
+        { "read " #bits ", four pages", read_##bits##_pages, here, NULL }, \
     { \
-        "read " #bits ", four pages, prefetch", read_##bits##_pages_ahead, here \
+        "read " #bits ", four pages, prefetch", read_##bits##_pages_ahead, here, NULL \
     }
 #endif
 
 const tly_mover tly_reads[] = {
-    { "read loop", read_loop, always },
+    { "read loop", read_loop, always, NULL },
 #if defined(__x86_64__)
     READS(256, has_avx2_only),
     READS(512, has_avx512),
 #endif
-    { NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL },
 };

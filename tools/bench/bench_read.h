@@ -9,6 +9,8 @@ typedef struct tly_mover {
     const char *name;
     void (*move)(char *to, const char *from, size_t bytes);
     int (*here)(void); /* whether this machine can run it */
+    /* In place of `move`: does part `number` of `of` parts of a task. */
+    void (*share)(const void *task, int number, int of);
 } tly_mover;
 
 /* They read all bytes and leave `to` alone; NULL is the name behind the last. */

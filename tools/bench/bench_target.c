@@ -11,9 +11,10 @@
 
 #include <string.h>
 
-const tly_move_names tly_move_names_of[2] = {
+const tly_move_names tly_move_names_of[3] = {
     [TLY_COPIES] = { "copy", "copy_seconds", "copies", "copy_threads" },
     [TLY_READS] = { "read", "read_seconds", "reads", "read_threads" },
+    [TLY_MOVES] = { "move", "move_seconds", "moves", "move_threads" },
 };
 
 static size_t larger(size_t a, size_t b)
@@ -23,7 +24,10 @@ static size_t larger(size_t a, size_t b)
 
 tly_moves tly_bench_target_moves(const tly_bench_target *target)
 {
-    return target->job.scan ? TLY_COPIES : TLY_READS;
+    const tally_descriptor *d = &target->job.descriptor;
+    return d->operands[0].dtype || d->map[0] || d->post[0] ? TLY_MOVES
+           : target->job.scan                              ? TLY_COPIES
+                                                           : TLY_READS;
 }
 
 #ifdef TALLY_VULKAN
@@ -36,6 +40,20 @@ static int on_gpu(const tly_bench_target *target)
 /* --- beginning and end ----------------------------------------------------------------------- */
 
 /* The buffers hold the tensors and, where that is less, what is copied or read. */
+static void measure_operands(tly_bench_target *target)
+{
+    const tally_descriptor *d = &target->job.descriptor;
+    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype; i++) {
+        const size_t element = tally_dtype_bytes((tally_dtype)d->operands[i].dtype);
+        const tly_touched reach = tly_operand_reach(d, i);
+        target->operand_touched[i] = (size_t)reach.count * element;
+        target->operand_bytes[i] = (size_t)(reach.high + 1) * element;
+        /* Steps of 0 may repeat elements of a stride that others skip. */
+        target->operand_bytes[i] = larger(target->operand_bytes[i], target->operand_touched[i]);
+        target->bytes += target->operand_touched[i];
+    }
+}
+
 static void measure_sizes(tly_bench_target *target)
 {
     const tly_job *s = &target->job;
@@ -46,6 +64,12 @@ static void measure_sizes(tly_bench_target *target)
     target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
     target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
                                s->scan ? target->ceiling : 0);
+    if (tly_bench_target_moves(target) == TLY_MOVES) {
+        measure_operands(target);
+        target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, in);
+        target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, out);
+        target->moved = target->ceiling = target->bytes;
+    }
 }
 
 static tally_status open_device(tly_bench_target *target, const char *cache_folder,
@@ -74,6 +98,25 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
     target->job = *job;
     snprintf(target->selector, sizeof target->selector, "%s", selector);
     measure_sizes(target);
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        target->operand_data[i] = tly_kind_find(options->operand_data[i]);
+        if (options->operand_data[i] && !target->operand_bytes[i]) {
+            return tly_refuse(report, EXIT_USAGE, "usage",
+                              "--data names %s, and the word has no "
+                              "such operand",
+                              tly_operand_letter(i));
+        }
+        if (target->operand_bytes[i] && tly_operand_reach(&job->descriptor, i).low < 0) {
+            return tly_refuse(report, EXIT_USAGE, tly_operand_letter(i),
+                              "the strides reach below the buffer's start");
+        }
+    }
+#ifdef TALLY_VULKAN
+    if (on_gpu(target) && tly_bench_target_moves(target) == TLY_MOVES) {
+        return tly_refuse(report, EXIT_UNSUPPORTED, "device",
+                          "words with operands or expressions are timed on CPUs alone");
+    }
+#endif
     target->threads = options->threads ? options->threads : tly_workers_cpus();
     return open_device(target, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                  : tly_adopt(report, &error);
@@ -85,7 +128,7 @@ int tly_bench_target_open(tly_bench_target *target, const char *word, const tly_
     tly_job job;
     char selector[32];
     memset(target, 0, sizeof *target);
-    int status = tly_job_make(word, NULL, NULL, &job, report);
+    int status = tly_job_make(word, NULL, NULL, NULL, &job, report);
     if (!status) {
         status = tly_job_need_sizes(&job.descriptor, 0, report);
     }
@@ -106,10 +149,30 @@ static int get_memory(const tly_bench_target *target, char **memory, size_t byte
                                 target->out_bytes);
 }
 
+static int fill_operand(tly_bench_target *target, int operand, tly_report *report)
+{
+    tally_descriptor d = target->job.descriptor;
+    char **memory = &target->operand[operand];
+    const size_t bytes = target->operand_bytes[operand];
+    const int status = get_memory(target, memory, bytes, report);
+    d.dtype = d.operands[operand].dtype;
+    if (!status) {
+        tly_kind_fill(target->operand_data[operand], &d, 0, *memory,
+                      (int64_t)(bytes / tally_dtype_bytes((tally_dtype)d.dtype)), NULL);
+    }
+    return status;
+}
+
 int tly_bench_target_lay(tly_bench_target *target, tly_report *report)
 {
     int status = get_memory(target, &target->in[TLY_TIMED], target->in_bytes, report);
-    return status ? status : get_memory(target, &target->out, target->out_bytes, report);
+    if (!status) {
+        status = get_memory(target, &target->out, target->out_bytes, report);
+    }
+    for (int i = 0; i < TALLY_MAX_OPERANDS && target->operand_bytes[i] && !status; i++) {
+        status = fill_operand(target, i, report);
+    }
+    return status;
 }
 
 int tly_bench_target_fill(tly_bench_target *target, int input, const tly_kind *kind,
@@ -144,6 +207,9 @@ void tly_bench_target_close(tly_bench_target *target)
     tally_context_destroy(&target->context);
     for (int k = 0; k < TLY_INPUTS; k++) {
         tly_memory_free(target->in[k], target->in_bytes);
+    }
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        tly_memory_free(target->operand[i], target->operand_bytes[i]);
     }
     tly_memory_free(target->out, target->out_bytes);
     memset(target, 0, sizeof *target);
@@ -183,9 +249,15 @@ tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *ru
                            error);
     }
 #endif
+    const tally_run_options with = { .size = sizeof with, .threads = target->threads };
+    tally_buffers buffers = { .size = sizeof buffers,
+                              .in = target->in[TLY_JUDGED],
+                              .out = target->out };
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        buffers.operand[i] = target->operand[i];
+    }
     memset(target->out, 0, target->out_bytes);
-    return tally_kernel_run_threads(runner->cpu, target->in[TLY_JUDGED], target->out,
-                                    target->threads, error);
+    return tally_kernel_run_buffers(runner->cpu, &buffers, &with, error);
 }
 
 tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *runner,
@@ -199,15 +271,26 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
                             timing, error);
     }
 #endif
-    const tly_race race = { .kernel = runner->cpu,
-                            .base = base ? base->cpu : NULL,
-                            .in = target->in[TLY_TIMED],
-                            .out = target->out,
-                            .moves = tly_bench_target_moves(target),
-                            .bytes = target->ceiling,
-                            .threads = target->threads,
-                            .seconds = seconds,
-                            .progress = progress };
+    tly_race race = { .kernel = runner->cpu,
+                      .base = base ? base->cpu : NULL,
+                      .in = target->in[TLY_TIMED],
+                      .out = target->out,
+                      .moves = tly_bench_target_moves(target),
+                      .bytes = target->ceiling,
+                      .threads = target->threads,
+                      .seconds = seconds,
+                      .progress = progress };
+    tly_moved *moved = &race.moved;
+    const tly_job *job = &target->job;
+    moved->to = target->out;
+    moved->to_bytes = (size_t)job->out.count * job->out.element;
+    moved->from[0] = target->in[TLY_TIMED];
+    moved->bytes[0] = (size_t)job->in.count * job->in.element;
+    moved->sources = 1;
+    for (int i = 0; i < TALLY_MAX_OPERANDS && target->operand_bytes[i]; i++) {
+        race.operand[i] = moved->from[moved->sources] = target->operand[i];
+        moved->bytes[moved->sources++] = target->operand_touched[i];
+    }
     return tly_time(&race, timing, error);
 }
 

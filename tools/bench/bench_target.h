@@ -24,8 +24,12 @@ typedef struct tly_bench_target {
     const tly_kind *data;       /* of the first input */
     char *in[TLY_INPUTS], *out; /* of a device's inputs, [0] is where each comes from */
     size_t in_bytes, out_bytes; /* of the buffers */
-    size_t bytes;               /* each logical element of both tensors once */
-    size_t moved;               /* by a scan's copy, read and written, or by a reduction's read */
+    const tly_kind *operand_data[TALLY_MAX_OPERANDS];
+    char *operand[TALLY_MAX_OPERANDS];          /* the same for every input */
+    size_t operand_bytes[TALLY_MAX_OPERANDS];   /* of the buffers; 0: no such operand */
+    size_t operand_touched[TALLY_MAX_OPERANDS]; /* each element once */
+    size_t bytes;                               /* each logical element of both tensors once */
+    size_t moved;        /* by a scan's copy, read and written, or by a reduction's read */
     size_t ceiling;      /* what a copy takes from one buffer to the other, or what is read */
     struct tly_gpu *gpu; /* NULL: on a CPU */
 } tly_bench_target;
@@ -76,7 +80,7 @@ tly_moves tly_bench_target_moves(const tly_bench_target *target);
 typedef struct tly_move_names {
     const char *text, *seconds, *all, *threads;
 } tly_move_names;
-extern const tly_move_names tly_move_names_of[2]; /* by tly_moves */
+extern const tly_move_names tly_move_names_of[3]; /* by tly_moves */
 
 /* `"NAME": {"min": ..., "median": ..., "max": ...}, ` */
 void tly_json_times(const char *name, const tly_spread *seconds);

@@ -74,6 +74,14 @@ static double now(void)
 static tally_status take_one(bench *b, const row *row, int32_t *used)
 {
     const tly_race *r = b->race;
+    if (row->kernel && r->moves == TLY_MOVES) {
+        const tally_run_options with = { .size = sizeof with,
+                                         .threads = r->threads,
+                                         .threads_used = used };
+        tally_buffers buffers = { .size = sizeof buffers, .in = r->in, .out = r->out };
+        memcpy(buffers.operand, r->operand, sizeof buffers.operand);
+        return tally_kernel_run_buffers(row->kernel, &buffers, &with, b->error);
+    }
     if (row->kernel && used) {
         const tally_run_options with = { .size = sizeof with,
                                          .threads = r->threads,
@@ -83,7 +91,8 @@ static tally_status take_one(bench *b, const row *row, int32_t *used)
     if (row->kernel) {
         return tally_kernel_run_threads(row->kernel, r->in, r->out, r->threads, b->error);
     }
-    tly_copier_run(b->copier, r->moves, row->kind, r->out, r->in, r->bytes);
+    tly_copier_run(b->copier, r->moves, row->kind, r->out,
+                   r->moves == TLY_MOVES ? (const void *)&r->moved : r->in, r->bytes);
     return TALLY_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a kernel takes beside copies or reads of the same bytes. Uses Tally's public headers,
- * bench_copy.c and bench_read.c alone, so that examples and benchmarks time as the command does.
+ * How long a kernel takes beside copies, reads or moves of the same bytes. Uses Tally's public
+ * headers, bench_copy.c, bench_move.c and bench_read.c alone, so that examples and benchmarks time
+ * as the command does.
  */
 #ifndef TLY_BENCH_TIME_H
 #define TLY_BENCH_TIME_H
@@ -9,6 +10,7 @@
 #include <tally.h>
 
 #include "bench_copy.h"
+#include "bench_move.h"
 
 /* Seconds of one call. */
 typedef struct tly_spread {
@@ -71,9 +73,11 @@ typedef struct tly_race {
     void *out;
     tly_moves moves;
     size_t bytes;
-    int32_t threads;            /* at most */
-    double seconds;             /* aimed at for all runs; 0: 1 */
-    tly_time_progress progress; /* may be NULL */
+    const void *operand[TALLY_MAX_OPERANDS]; /* NULL: the word has none */
+    tly_moved moved;                         /* for TLY_MOVES, in place of `in` and `out` */
+    int32_t threads;                         /* at most */
+    double seconds;                          /* aimed at for all runs; 0: 1 */
+    tly_time_progress progress;              /* may be NULL */
 } tly_race;
 
 tally_status tly_time(const tly_race *race, tly_timing *timing, tally_error *error);

@@ -72,7 +72,7 @@ static int read_job(const tly_options *options, tly_job *job, tly_report *report
         return tly_refuse(report, EXIT_USAGE, "usage", "--raw is for a file: inspect WORD IN");
     }
     if (options->args < 2) {
-        return tly_job_make(options->arg[0], NULL, NULL, job, report);
+        return tly_job_make(options->arg[0], NULL, NULL, NULL, job, report);
     }
     status = tly_job_check(options->arg[0], &dtype, report);
     if (status) {
@@ -80,7 +80,7 @@ static int read_job(const tly_options *options, tly_job *job, tly_report *report
     }
     status = tly_input_open(&input, options->arg[1], options->raw, dtype, report);
     if (!status) {
-        status = tly_job_make(options->arg[0], &input.npy, input.name, job, report);
+        status = tly_job_make(options->arg[0], &input.npy, input.name, NULL, job, report);
     }
     tly_input_close(&input);
     return status;

@@ -24,34 +24,42 @@ static int show_help(const tly_options *options, tly_report *report);
 
 static const tly_verb verbs[] = {
     { "run", "compute a tensor from a file, and print the result or write it",
-      "WORD IN [-o OUT.npy] [--raw TENSOR] [--device D] [--threads N] [--in-place] "
-      "[--plan K=V]...",
+      "WORD IN [NAME=FILE|NUMBER]... [-o OUT.npy] [--raw [NAME=]TENSOR]... [--device D] "
+      "[--threads N] [--in-place] [--plan K=V]...",
       "Computes what WORD says on the tensor in IN. Prints the result as numpy does, or writes\n"
       "OUT.npy. IN is a .npy file, an array of an .npz file (IN.npz:NAME), a table of numbers as\n"
       "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and\n"
       "sizes; the file supplies them.\n"
       "\n"
+      "NAME is a, b, c or d, an operand of WORD. Its FILE has one of the same kinds and is\n"
+      "broadcast to the input's shape as numpy does, or fits what WORD says. NUMBER is a scalar.\n"
+      "\n"
       "  -o OUT.npy      write the result there, whole or not at all; - is standard output\n"
-      "  --raw TENSOR    IN has only elements; TENSOR describes them, for instance "
-      "f32:3x4\n" DEVICE_HELP THREADS_HELP "  --in-place      compute in one buffer\n"
+      "  --raw TENSOR    IN has only elements; TENSOR describes them, for instance f32:3x4. Type\n"
+      "                  a=TENSOR for the file of operand a\n" DEVICE_HELP THREADS_HELP
+      "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "\n"
       "  echo 2 3 5 7 | tally run cumprod:axis=-1 -\n"
       "  tally run mean:axes=0 table.csv\n"
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
       "  tally run 'cumsum:>i64:axis=0' arrays.npz:counts -o out.npy\n"
-      "  tally run sum:axes=0+1 in.bin --raw f32:64x4096\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW, 2,
-      2, tly_verb_run },
+      "  tally run sum:axes=0+1 in.bin --raw f32:64x4096\n"
+      "  tally run 'cumsum:axis=-1,a,map=where(a,x,0)' in.npy a=mask.npy -o out.npy\n"
+      "  tally run mean:axes=1,a,map=x*a in.npy a=0.5\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW |
+          OPTION_OPERANDS,
+      2, 2, tly_verb_run },
     { "bench", "time a kernel beside copies or reads of the same bytes",
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD. It takes turns with copies of the same bytes, a reduction with\n"
-      "reads of its input's bytes. Each runs on the number of threads, up to N, on which it is\n"
+      "reads of its input's bytes, a word with operands or expressions with loops that read and\n"
+      "write all its tensors. Each runs on the number of threads, up to N, on which it is\n"
       "fastest; the output has this number. A ratio of 1 is the speed of the best copy or read.\n"
       "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
-      "  --data KIND     what the input holds. u is uniform in [0,1). Integers are uniform over\n"
-      "                  their dtype with every kind\n"
+      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold. u is\n"
+      "                  uniform in [0,1). Integers are uniform over their dtype with every kind\n"
       "      safe        the default: no partial result leaves the range\n"
       "      near1       1 - .01 to 1 + .01\n"
       "      survival    1 - .05 u\n"

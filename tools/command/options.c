@@ -4,6 +4,7 @@
  * verb takes, given once (--plan as often as wanted), with a value that can be meant.
  */
 #include "../files/data.h"
+#include "../files/operands.h"
 #include "usage.h"
 
 #include <stddef.h>
@@ -82,15 +83,50 @@ static int read_plan(tly_options *options, const char *value, tly_report *report
     return tly_plan_add(options->plan, value, report);
 }
 
-static int read_data(tly_options *options, const char *value, tly_report *report)
+/* TENSOR is that of IN; NAME=TENSOR that of an operand. */
+static int read_raw(tly_options *options, const char *value, tly_report *report)
+{
+    const int operand = tly_operand_of(value);
+    const char **raw = operand < 0 ? &options->raw : &options->operand_raw[operand];
+    if (*raw) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--raw is given twice for %s",
+                          operand < 0 ? "IN" : tly_operand_letter(operand));
+    }
+    *raw = operand < 0 ? value : value + 2;
+    return EXIT_DONE;
+}
+
+/* One of `KIND` and `NAME=KIND`: x is the input. */
+static int read_one_kind(tly_options *options, const char *one, tly_report *report)
 {
     char kinds[256];
-    if (!tly_kind_find(value)) {
+    const int named = one[0] && one[1] == '=';
+    const int operand = tly_operand_of(one);
+    const char *name = named ? one + 2 : one;
+    const tly_kind *kind = (!named || one[0] == 'x' || operand >= 0) ? tly_kind_find(name) : NULL;
+    const char **data = operand < 0 ? &options->data : &options->operand_data[operand];
+    if (!kind) {
         tly_kind_list(kinds, sizeof kinds);
-        return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, value);
+        return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, one);
     }
-    options->data = value;
+    if (*data) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--data has two kinds for %s",
+                          operand < 0 ? "x" : tly_operand_letter(operand));
+    }
+    *data = tly_kind_name(kind);
     return EXIT_DONE;
+}
+
+static int read_data(tly_options *options, const char *value, tly_report *report)
+{
+    int status = EXIT_DONE;
+    for (const char *at = value; at && !status; at = strchr(at, ',')) {
+        char one[64];
+        at += *at == ',';
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(at, ","), at);
+        status = read_one_kind(options, one, report);
+    }
+    return status;
 }
 
 static const option table[] = {
@@ -106,7 +142,7 @@ static const option table[] = {
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
     { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
-    { "--raw", OPTION_RAW, 1, offsetof(tly_options, raw), NULL },
+    { "--raw", OPTION_RAW, 1, 0, read_raw },
     { "--header", OPTION_HEADER, 1, offsetof(tly_options, header), NULL },
     { "--prefix", OPTION_PREFIX, 1, offsetof(tly_options, prefix), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
@@ -167,7 +203,7 @@ static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_option
         }
         value = argv[++*at];
     }
-    if (options->given & o->bit & ~(unsigned)(OPTION_PLAN | OPTION_HELP)) {
+    if (options->given & o->bit & ~(unsigned)(OPTION_PLAN | OPTION_RAW | OPTION_HELP)) {
         return tly_usage_refuse(verb, report, "%s is given twice", o->name);
     }
     options->given |= o->bit;
@@ -195,6 +231,9 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
             if (status || options->given & OPTION_HELP) {
                 return status;
             }
+        } else if (options->args == verb->most && verb->options & OPTION_OPERANDS &&
+                   tly_operand_of(arg) >= 0) {
+            options->arg[options->args + options->named++] = argv[i];
         } else if (options->args == verb->most) {
             return tly_usage_argument(verb, options, arg, report);
         } else {
@@ -203,6 +242,12 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
     }
     if (options->args < verb->least) {
         return tly_usage_missing(verb, options, report);
+    }
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        if (options->operand_raw[i] && !(verb->options & OPTION_OPERANDS)) {
+            return tly_usage_refuse(verb, report, "%s has no operands that --raw could describe",
+                                    verb->name);
+        }
     }
     return EXIT_DONE;
 }

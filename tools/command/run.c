@@ -19,6 +19,7 @@ typedef struct job {
     const char *word, *in;
     const tly_computer *computer; /* NULL: the kernel */
     tly_input input;
+    tly_operands operands;
     tly_job job;
     char selector[32];
     tally_context *context;
@@ -113,7 +114,11 @@ static int compute(job *j, tly_report *report)
     if (j->job.out.count == 0) {
         return EXIT_DONE;
     }
-    if (tally_kernel_run(j->kernel, in, j->result, &error) != TALLY_OK) {
+    tally_buffers buffers = { .size = sizeof buffers, .in = in, .out = j->result };
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        buffers.operand[i] = j->operands.of[i].data;
+    }
+    if (tally_kernel_run_buffers(j->kernel, &buffers, NULL, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     return EXIT_DONE;
@@ -154,6 +159,12 @@ static int write_text(const job *j, tly_output *output, tly_report *report)
     return status;
 }
 
+static int check_files(const job *j, tly_report *report)
+{
+    const int status = tly_input_check(&j->input, report);
+    return status ? status : tly_operands_check(&j->operands, report);
+}
+
 static int compute_and_write(job *j, tly_report *report)
 {
     const char *path = j->options->out;
@@ -165,12 +176,12 @@ static int compute_and_write(job *j, tly_report *report)
     status = compute(j, report);
     /* A changed input is the reason for any failure, and what is printed cannot be taken back. */
     if (!path && !status) {
-        status = tly_input_check(&j->input, report);
+        status = check_files(j, report);
     }
     if (!status) {
         status = path ? write_npy(j, &output, report) : write_text(j, &output, report);
     }
-    if (path && tly_input_check(&j->input, report)) {
+    if (path && check_files(j, report)) {
         status = EXIT_FILE;
     }
     if (status) {
@@ -193,6 +204,18 @@ static int check_output(const job *j, tly_report *report)
     return EXIT_USAGE;
 }
 
+/* The operands of the word beside the arguments. */
+static int match_operands(job *j, tly_report *report)
+{
+    const tly_options *o = j->options;
+    const int count = tly_operands_read(j->word, &j->operands);
+    if (count > 0 && j->computer) {
+        return tly_refuse(report, EXIT_UNSUPPORTED, "a", "kernel IR is not run with operands");
+    }
+    return tly_operands_match(&j->operands, j->word, o->arg + o->args, o->named, o->operand_raw,
+                              j->in, report);
+}
+
 static int read_and_judge(job *j, tly_report *report)
 {
     tally_dtype dtype;
@@ -201,13 +224,16 @@ static int read_and_judge(job *j, tly_report *report)
         status = tly_job_check(j->word, &dtype, report);
     }
     if (!status) {
+        status = match_operands(j, report);
+    }
+    if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
     }
     if (!status) {
         status = tly_input_open(&j->input, j->in, j->options->raw, dtype, report);
     }
     if (!status) {
-        status = tly_job_make(j->word, &j->input.npy, j->input.name, &j->job, report);
+        status = tly_job_make(j->word, &j->input.npy, j->input.name, &j->operands, &j->job, report);
     }
     if (!status && j->options->given & OPTION_IN_PLACE) {
         status = check_in_place(&j->job, report);
@@ -227,6 +253,9 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
         status = tly_input_load(&j.input, report);
     }
     if (!status) {
+        status = tly_operands_load(&j.operands, report);
+    }
+    if (!status) {
         status = make_room(&j, report);
     }
     if (!status) {
@@ -236,6 +265,7 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
     tally_context_destroy(&j.context);
     tly_memory_free(j.buffer, j.result_bytes);
     tly_input_close(&j.input);
+    tly_operands_close(&j.operands);
     return status;
 }
 

@@ -2,6 +2,8 @@
 /* Wrong command lines; see usage.h. */
 #include "usage.h"
 
+#include "../files/operands.h"
+
 #include "../../runtime/host/suggest.h"
 
 #include <string.h>
@@ -94,10 +96,18 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
 int tly_usage_argument(const tly_verb *verb, const tly_options *options, const char *argument,
                        tly_report *report)
 {
+    const int takes_operands = (verb->options & OPTION_OPERANDS) != 0;
     tly_usage_refuse(verb, report, "too many arguments, from %s", argument);
-    if (!suggest_in_word(options, argument, NULL, report) &&
-        (verb->options & ~options->given) & OPTION_OUT) {
-        tly_hint(report, "what is written is named by -o: -o %s", argument);
+    if (takes_operands && tly_operand_of(options->arg[1]) >= 0) {
+        tly_hint(report, "operands come last: tally %s %s %s %s", verb->name, options->arg[0],
+                 argument, options->arg[1]);
+    } else if (!suggest_in_word(options, argument, NULL, report) &&
+               (verb->options & ~options->given) & OPTION_OUT) {
+        tly_hint(report,
+                 takes_operands && strchr(argument, '=')
+                     ? "operands are named a, b, c and d, not %s"
+                     : "what is written is named by -o: -o %s",
+                 argument);
     }
     return EXIT_USAGE;
 }

@@ -91,7 +91,8 @@ enum {
     OPTION_RAW = 1 << 20,
     OPTION_RUN = 1 << 21,
     OPTION_STEPS = 1 << 22,
-    OPTION_PREFIX = 1 << 23
+    OPTION_PREFIX = 1 << 23,
+    OPTION_OPERANDS = 1 << 24 /* no option: NAME=FILE or NAME=NUMBER may follow the arguments */
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -100,8 +101,11 @@ typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
+    int named; /* arguments NAME=... that follow them */
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
     const char *plans, *prefix, *raw, *run;
+    const char *operand_data[TALLY_MAX_OPERANDS]; /* --data NAME=KIND */
+    const char *operand_raw[TALLY_MAX_OPERANDS]; /* --raw NAME=TENSOR */
     int32_t threads, jobs, seconds; /* 0: not given */
     int64_t steps;                  /* likewise */
     char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */

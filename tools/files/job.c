@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* The shape that most words fit. */
+static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+
 static int read_word(const char *word, const char *dtype, int32_t rank, const int64_t *sizes,
                      tally_descriptor *descriptor, int32_t *had_dtype, tly_report *report)
 {
@@ -42,13 +45,32 @@ int tly_job_need_sizes(const tally_descriptor *d, int file, tly_report *report)
     return EXIT_USAGE;
 }
 
+/* Whether a word is right for some file: for one of these dtypes, of any rank. Operands can need
+ * another dtype or rank than most words. */
+static int fits_some_file(const char *word, tally_descriptor *any, int32_t *had_dtype)
+{
+    static const char *const dtypes[] = { "f32", "f64", "i64", "u64", "bool" };
+    tly_report unused;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        for (int32_t rank = TALLY_MAX_RANK; rank >= 0; rank--) {
+            if (read_word(word, dtypes[i], rank, ones, any, had_dtype, &unused) == EXIT_DONE) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 int tly_job_check(const char *word, tally_dtype *dtype, tly_report *report)
 {
-    /* The shape that most words fit. */
-    static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     tally_descriptor any = TALLY_DESCRIPTOR_INIT;
+    tly_operands operands;
     int32_t had_dtype;
     int status = read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
+    if (status && tly_operands_read(word, &operands) &&
+        fits_some_file(operands.word, &any, &had_dtype)) {
+        status = EXIT_DONE;
+    }
     *dtype = !status && had_dtype ? (tally_dtype)any.dtype : TALLY_DTYPE_NONE;
     return status ? status : tly_job_need_sizes(&any, 1, report);
 }
@@ -198,15 +220,16 @@ static int lay_out(tly_job *job, tly_report *report)
     return status ? status : check_reach(&job->out, "out", report);
 }
 
-int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_job *job,
-                 tly_report *report)
+int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_operands *operands,
+                 tly_job *job, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     int32_t had_dtype;
     int status;
     memset(job, 0, sizeof *job);
-    status = read_word(word, npy ? tally_dtype_name(npy->dtype) : NULL, npy ? npy->rank : 0,
-                       npy ? npy->sizes : NULL, &job->descriptor, &had_dtype, report);
+    status = read_word(operands ? operands->word : word, npy ? tally_dtype_name(npy->dtype) : NULL,
+                       npy ? npy->rank : 0, npy ? npy->sizes : NULL, &job->descriptor, &had_dtype,
+                       report);
     if (status) {
         return status;
     }
@@ -218,6 +241,9 @@ int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_job
         if (!status && npy->fortran && !job->flat_in) {
             set_fortran_strides(&job->descriptor);
         }
+    }
+    if (!status && operands) {
+        status = tly_operands_place(operands, &job->descriptor, report);
     }
     if (!status && !has_open_size(&job->descriptor)) {
         status = lay_out(job, report);

@@ -3,7 +3,7 @@
 #ifndef TLY_JOB_H
 #define TLY_JOB_H
 
-#include "npy.h"
+#include "operands.h"
 
 /* What a tensor's elements are and where they lie in its buffer, in elements. */
 typedef struct tly_layout {
@@ -32,8 +32,9 @@ int tly_job_check(const char *word, tally_dtype *dtype, tly_report *report);
 int tly_job_need_sizes(const tally_descriptor *descriptor, int file, tly_report *report);
 
 /* Makes a job of a word and, unless `npy` is NULL, of the file `name`, which completes the word and
- * must not contradict it. */
-int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_job *job,
-                 tly_report *report);
+ * must not contradict it. `operands`, matched with the word, open their files and complete it, too;
+ * NULL: an operand is what the word says. */
+int tly_job_make(const char *word, const tly_npy *npy, const char *name, tly_operands *operands,
+                 tly_job *job, tly_report *report);
 
 #endif

@@ -17,12 +17,25 @@ static const int interrupts[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
 
 static const char *volatile unfinished;
 
-static struct {
+/* One mapped file; `first` NULL: none. */
+static struct mapped {
     const char *volatile first;
     volatile size_t bytes;
     char line[sizeof((tly_report *)0)->message + 64];
     volatile size_t length;
-} mapped;
+} mapped[TLY_MOST_MAPPED];
+
+/* The file that an address lies in; NULL: none of them. */
+static const struct mapped *find_mapped(const char *at)
+{
+    for (int i = 0; i < TLY_MOST_MAPPED; i++) {
+        const char *first = mapped[i].first;
+        if (first && at >= first && at < first + mapped[i].bytes) {
+            return &mapped[i];
+        }
+    }
+    return NULL;
+}
 
 static void end_by(int signal_number)
 {
@@ -48,9 +61,9 @@ void tly_watch_unfinished(const char *path)
 static void on_lost_page(int signal_number, siginfo_t *info, void *unused)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
-    const char *at = info->si_addr;
+    const struct mapped *lost = find_mapped(info->si_addr);
     (void)unused;
-    if (at < mapped.first || at >= mapped.first + mapped.bytes) {
+    if (!lost) {
         signal(signal_number, SIG_DFL); /* not ours: the fault comes again, and ends the process */
         return;
     }
@@ -61,7 +74,7 @@ static void on_lost_page(int signal_number, siginfo_t *info, void *unused)
         unlink(unfinished);
     }
     tly_progress_wipe();
-    (void)!write(STDERR_FILENO, mapped.line, mapped.length);
+    (void)!write(STDERR_FILENO, lost->line, lost->length);
     _exit(EXIT_FILE);
 }
 
@@ -69,17 +82,31 @@ void tly_watch_mapped(const char *name, const void *first, size_t bytes)
 {
     struct sigaction action = { .sa_sigaction = on_lost_page, .sa_flags = SA_SIGINFO };
     tly_report report;
+    struct mapped *m = mapped;
+    while (m < mapped + TLY_MOST_MAPPED && m->first) {
+        m++;
+    }
+    if (m == mapped + TLY_MOST_MAPPED) {
+        return;
+    }
     tly_refuse(&report, EXIT_FILE, "file",
                "%s: was cut short, or its disk failed, while it was read", name);
-    mapped.length = (size_t)snprintf(mapped.line, sizeof mapped.line, "tally: %s: %s\n",
-                                     report.field, report.message);
-    mapped.first = first;
-    mapped.bytes = bytes;
+    m->length = (size_t)snprintf(m->line, sizeof m->line, "tally: %s: %s\n", report.field,
+                                 report.message);
+    m->bytes = bytes;
+    m->first = first;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
 }
 
-void tly_forget_mapped(void)
+void tly_forget_mapped(const void *first)
 {
-    signal(SIGBUS, SIG_DFL);
+    int left = 0;
+    for (int i = 0; i < TLY_MOST_MAPPED; i++) {
+        mapped[i].first = mapped[i].first == first ? NULL : mapped[i].first;
+        left += mapped[i].first != NULL;
+    }
+    if (left == 0) {
+        signal(SIGBUS, SIG_DFL);
+    }
 }

@@ -177,7 +177,7 @@ int tly_source_bring(tly_source *source, int64_t wanted, size_t element, char **
 void tly_source_release(tly_source *source)
 {
     if (source->mapped) {
-        tly_forget_mapped();
+        tly_forget_mapped(source->memory);
         munmap(source->memory, source->memory_bytes);
     } else {
         tly_memory_free(source->memory, source->memory_bytes);
