@@ -193,7 +193,7 @@ static kir_value identity(tly_build *c, unsigned lanes)
     const tly_operator *o = row_of(c);
     if (!o->compares)
         return known(c, o->identity, lanes);
-    uint64_t element = tly_value_bits((tly_value)o->identity[0], c->element);
+    uint64_t element = tly_value_bits((tly_value)o->identity[0], tly_combined(c->p));
     return constant(c, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
