@@ -34,11 +34,23 @@ int tly_are_packed(const tly_problem *p)
            (p->lanes.packing == TLY_PACKED_UP || p->lanes.packing == TLY_PACKED_DOWN);
 }
 
+/* Whether operands lie as the input does, or are one element; and no result is shown again whose
+ * input it may have overwritten. */
+static int are_along(const tly_problem *p)
+{
+    int along = 1;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++)
+        along = along && p->tensor[t].step != TLY_ANY_STEP;
+    for (const uint8_t *code = p->program.code[TLY_EXPRESSION_POST]; *code != 0; code++)
+        along = along && *code != TLY_POSTFIX_X;
+    return along;
+}
+
 static const char *refuses(const tly_problem *p)
 {
-    return !tly_are_packed(p)     ? "narrow: the columns are not packed"
-           : p->program.type != 0 ? "narrow: there are no expressions"
-                                  : NULL;
+    return !tly_are_packed(p) ? "narrow: the columns are not packed"
+           : !are_along(p)    ? "narrow: operands lie as the input does, and post needs no x"
+                              : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

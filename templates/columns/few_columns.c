@@ -53,26 +53,33 @@ static int down(const tly_build *c)
 }
 
 /* The address of position `i`, if `p` is that of position 0. */
-static kir_value move(tly_build *c, kir_value p, kir_value i, unsigned bytes)
+static kir_value move(tly_build *c, kir_value p, kir_value i, int64_t bytes)
 {
-    return tly_at(c, p, i, down(c) ? -(int64_t)bytes : bytes);
+    return tly_at(c, p, i, down(c) ? -bytes : bytes);
 }
 
 /* Bytes from `n` positions' first element to the one that is lowest in memory. */
-static int64_t lowest(const tly_build *c, int64_t n, unsigned bytes)
+static int64_t lowest(const tly_build *c, int64_t n, int64_t bytes)
 {
     return down(c) ? -(n - 1) * bytes : 0;
 }
 
+/* Bytes from a lane to the next: operands lie as input and output do, or are one element. */
+static int64_t each(const tly_build *c, int tensor)
+{
+    const int64_t bytes = c->bytes[tensor];
+    return tensor < TLY_FIRST_OPERAND ? bytes : bytes * c->p->tensor[tensor].step;
+}
+
 static kir_value address(tly_build *c, const stream *s, int tensor, kir_value i)
 {
-    return move(c, s->at[tensor], i, c->bytes[tensor]);
+    return move(c, s->at[tensor], i, each(c, tensor));
 }
 
 static kir_value address_of_vector(tly_build *c, const tly_place *at, int tensor)
 {
     kir_value i = add(c, at->position, imm(c, at->more_positions));
-    return ptradd(c, address(c, at->of, tensor, i), imm(c, lowest(c, c->lanes, c->bytes[tensor])));
+    return ptradd(c, address(c, at->of, tensor, i), imm(c, lowest(c, c->lanes, each(c, tensor))));
 }
 
 static tly_place place_in(const stream *s, kir_value i, int64_t more)
@@ -80,11 +87,15 @@ static tly_place place_in(const stream *s, kir_value i, int64_t more)
     return (tly_place){ address_of_vector, s, .position = i, .more_positions = more };
 }
 
-static kir_value load_input(few_columns *k, kir_value in, int64_t i)
+/* The elements `more` positions behind position i, whose address is `in`, as accumulators. */
+static kir_value load_input(few_columns *k, const stream *s, kir_value i, kir_value in,
+                            int64_t more)
 {
     tly_build *c = k->c;
-    int64_t offset = (down(c) ? -i : i) * c->bytes[TLY_IN];
-    return tly_load(c, in, offset + lowest(c, k->vector, c->bytes[TLY_IN]), c->lanes);
+    int64_t offset = (down(c) ? -more : more) * (int64_t)c->bytes[TLY_IN];
+    kir_value x = tly_load(c, in, offset + lowest(c, k->vector, c->bytes[TLY_IN]), c->lanes);
+    const tly_place here = place_in(s, i, more);
+    return c->is_mapped ? tly_widen(c, tly_map(c, &here, x)) : x;
 }
 
 /* The same for a row of states. */
@@ -164,7 +175,7 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
     /* Vectors whose results earlier rounds made. */
     int64_t ready = k->history > 0 ? 0 : least_columns(k) / k->vector;
     for (unsigned j = 0; j < n; j++)
-        x[j] = load_input(k, from, j * k->vector);
+        x[j] = load_input(k, s, i, from, j * k->vector);
     for (unsigned j = 0; j < n && j < ready; j++)
         was[j] = load_result(k, old, imm(c, j * k->vector));
     for (unsigned j = 0; j < n; j++) {
@@ -362,11 +373,11 @@ static void scan_row(few_columns *k, tly_row row)
     for (int t = 0; t < c->tensors; t++) {
         s.at[t] = row.at[t];
         if (down(c)) /* from the last lane on */
-            s.at[t] = tly_at(c, s.at[t], sub(c, k->columns, imm(c, 1)), c->bytes[t]);
+            s.at[t] = tly_at(c, s.at[t], sub(c, k->columns, imm(c, 1)), each(c, t));
     }
     s.results = place_results(k, s.at[TLY_IN]);
     kir_value last = sub(c, length, imm(c, k->vector));
-    kir_value ends = load_input(k, address(c, &s, TLY_IN, last), 0);
+    kir_value ends = load_input(k, &s, last, address(c, &s, TLY_IN, last), 0);
     kir_store(c->b, move(c, k->tail, imm(c, 0), c->acc_bytes), lowest(c, k->vector, c->acc_bytes),
               ends, c->acc_bytes, 0);
     for (unsigned j = 0; j < k->history; j++)
@@ -406,6 +417,8 @@ void tly_build_few_columns(tly_build *c, tly_launch *launch)
     few_columns k = {
         .c = c, .vector = c->lanes, .far = tly_streams(c), .prefetchw = tly_prefetches_writes(c)
     };
+    c->is_mapped = c->p->program.type !=
+                   0; /* when they are loaded: the last ones wait in scratch */
     k.columns = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : arg(c, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)

@@ -253,8 +253,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
     if (c->p->program.type != 0) {
         c->is_mapped = 1; /* when it is staged */
-        r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) ||
-                  tly_operator_of(c->p)->compares;
+        r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) || tly_operator_of(c->p)->compares;
         r.deferred = r.deferred || ((r.by_flags || r.ends_by_flags) && tly_post_raises(c));
     }
     r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0 && !c->is_mapped;
