@@ -39,8 +39,8 @@ int tly_fused_fits(tally_dtype dtype, tally_dtype type);
 
 void tly_fused_place_of(const tally_descriptor *d, int operand, tly_fused_place *place);
 
-/* `d` must be valid. Without operands and expressions, `values` is the word itself. Returns -1 if an
- * expression breaks the grammar. */
+/* `d` must be valid. Without operands and expressions, `values` is the word itself. Returns -1
+ * if an expression breaks the grammar. */
 int tly_fused_of(const tally_descriptor *d, tly_fused *f);
 
 /* Sets names but x and y to the operands' values at a place; `operands` are their pointers. */

@@ -72,9 +72,9 @@ void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
 void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d);
 void tly_random_axes(tly_random *r, tally_descriptor *d);
 
-/* Adds operands, `map` and `post` to a problem without them; now and then, none. An operand spans at
- * most `limit` elements. Then the same of a problem that has no shape yet: now and then, an operator
- * of `draws` that shows what is mapped takes its place. */
+/* Adds operands, `map` and `post` to a problem without them; now and then, none. An operand
+ * spans at most `limit` elements. Then the same of a problem that has no shape yet: now and
+ * then, an operator of `draws` that shows what is mapped takes its place. */
 void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d);
 void tly_random_shown(tly_random *r, uint32_t draws, tally_descriptor *d);
 

@@ -43,8 +43,9 @@ typedef struct tly_push {
 } tly_push;
 
 /* What kernels of reductions, and those with operands, read beside tly_push: at the start of the
- * scratch, the same for all dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
- * some whole steps, or a part of one. Of input and output only `reduced` is here. Little-endian. */
+ * scratch, the same for all dispatches of a launch. The elements of an output are counted as
+ * steps times length; a chunk is some whole steps, or a part of one. Of input and output only
+ * `reduced` is here. Little-endian. */
 #define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
 #define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##block(member[TLY_DIMS])
