@@ -50,7 +50,7 @@ typedef struct tly_ahead_variant {
 
 typedef struct tly_ahead_open {
     int64_t count;
-    int64_t each; /* of one level */
+    int64_t each;                    /* of one level */
     char full[TLY_AHEAD_DESCRIPTOR]; /* resolved; what it lacks is zero */
     tly_ahead_variant variants[];
 } tly_ahead_open;
