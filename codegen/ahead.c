@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/descriptor/stages.h"
 #include "../runtime/host/error.h"
 #include "draft.h"
 
@@ -64,12 +65,62 @@ static tally_status need(work *w, const tly_ahead_word_order *word, const tly_pr
     return status;
 }
 
+/* ---- the launches' structs (runtime/making/ahead.h) ----------------------------------------- */
+
+/* A launch: the names of its functions begin with `prefix`, and its arrays have so many elements. */
+typedef struct launch {
+    const char *prefix;
+    size_t tensors, fact_words, descriptor_words;
+} launch;
+
+static const launch plain = { TLY_AHEAD_PLAIN, TLY_FIRST_OPERAND,
+                              offsetof(tly_problem, tensor[TLY_FIRST_OPERAND]) / 8,
+                              offsetof(tally_descriptor, operands) / 8 };
+static const launch all = { "", TLY_TENSOR_COUNT, TLY_FACT_WORDS, sizeof(tally_descriptor) / 8 };
+
+static void put(uint64_t **to, const void *from, size_t bytes)
+{
+    memcpy(*to, from, bytes);
+    *to += bytes / 8;
+}
+
+static void put_code(const launch *l, const tly_ahead_code *code, uint64_t *to)
+{
+    const tly_prepared *r = &code->prepared;
+    const size_t rest = offsetof(tly_prepared, rules.in_place);
+    put(&to, &code->level, sizeof code->level);
+    put(&to, &r->args, offsetof(tly_args, tensor) + l->tensors * sizeof *r->args.tensor);
+    put(&to, r->first, l->tensors * sizeof *r->first);
+    put(&to, r->rules.apart, l->tensors * sizeof *r->rules.apart);
+    put(&to, r->rules.misaligned, l->tensors * sizeof *r->rules.misaligned);
+    put(&to, (const char *)r + rest, sizeof *r - rest);
+}
+
+static size_t variant_words(const launch *l)
+{
+    return 1 + l->fact_words + sizeof(tly_launch) / 8;
+}
+
+static void put_variant(const launch *l, int64_t level, const tly_problem *problem,
+                        const tly_launch *of_code, uint64_t *to)
+{
+    put(&to, &level, sizeof level);
+    put(&to, problem, l->fact_words * 8);
+    put(&to, of_code, sizeof *of_code);
+}
+
+static tally_status add_function(work *w, const launch *l, const char *runner, tly_unit_call *call)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", l->prefix, runner);
+    call->runner = name;
+    return w->native->unit_function(w->unit, call, w->error);
+}
+
 /* ---- words whose sizes are known ---------------------------------------------------------- */
 
-enum { WORDS = (sizeof(tly_ahead_code) - sizeof(tly_entry)) / 8 };
-
-static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level, uint64_t *row,
-                         tly_unit_entry *entry)
+static tally_status fill(work *w, const tly_ahead_word_order *word, const launch *l, size_t level,
+                         uint64_t *row, tly_unit_entry *entry)
 {
     const tly_ahead_order *o = w->order;
     tly_ahead_code made;
@@ -87,40 +138,38 @@ static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level
         tly_prepared_make(&made.prepared, word->problems, word->geometry, &c->launch,
                           TLY_MOST_SCRATCH, TLY_AHEAD_STREAM_BYTES);
     }
-    memcpy(row, &made.level, WORDS * sizeof *row);
+    put_code(l, &made, row);
     return TALLY_OK;
 }
 
 static tally_status add_word(work *w, const tly_ahead_word_order *word)
 {
     enum { MOST = TLY_AHEAD_LEVELS };
-    uint64_t rows[MOST * WORDS];
+    uint64_t rows[MOST * TLY_AHEAD_WORDS(TLY_TENSOR_COUNT)];
     tly_unit_entry entries[MOST] = { NULL };
     const size_t levels = w->order->level_count;
+    const int tensors = tly_tensors_of(word->problems);
+    const launch *l = tensors == TLY_FIRST_OPERAND ? &plain : &all;
+    const size_t words = TLY_AHEAD_WORDS(l->tensors);
     for (size_t i = 0; i < levels; i++) {
-        tally_status status = fill(w, word, i, rows + i * WORDS, &entries[i]);
+        tally_status status = fill(w, word, l, i, rows + i * words, &entries[i]);
         if (status != TALLY_OK) {
             return status;
         }
     }
-    const tly_unit_call call = { .name = word->name,
-                                 .runner = TLY_AHEAD_RUN,
-                                 .entries = entries,
-                                 .rows = rows,
-                                 .row_words = WORDS,
-                                 .row_count = levels };
-    return w->native->unit_function(w->unit, &call, w->error);
+    tly_unit_call call = { .name = word->name,
+                           .tensors = (size_t)tensors,
+                           .entries = entries,
+                           .rows = rows,
+                           .row_words = words,
+                           .row_count = levels };
+    return add_function(w, l, TLY_AHEAD_RUN, &call);
 }
 
 /* ---- words with open sizes ------------------------------------------------------------------ */
 
-enum {
-    HEAD = (offsetof(tly_ahead_open, variants) - sizeof(int64_t)) / 8,
-    OPEN_WORDS = (sizeof(tly_ahead_variant) - sizeof(tly_entry)) / 8
-};
-
-static tally_status fill_open(work *w, const tly_ahead_word_order *word, uint64_t *rows,
-                              tly_unit_entry *entries)
+static tally_status fill_open(work *w, const tly_ahead_word_order *word, const launch *l,
+                              uint64_t *rows, tly_unit_entry *entries)
 {
     const size_t each = word->problem_count, count = each * w->order->level_count;
     for (size_t i = 0; i < count; i++) {
@@ -131,9 +180,8 @@ static tally_status fill_open(work *w, const tly_ahead_word_order *word, uint64_
             return status;
         }
         entries[i] = c->entry;
-        tly_ahead_variant made = { .level = w->order->numbers[i / each], .launch = c->launch };
-        memcpy(made.facts, problem, sizeof made.facts);
-        memcpy(rows + i * OPEN_WORDS, &made.level, OPEN_WORDS * sizeof *rows);
+        put_variant(l, w->order->numbers[i / each], problem, &c->launch,
+                    rows + i * variant_words(l));
     }
     return TALLY_OK;
 }
@@ -149,26 +197,27 @@ static size_t open_sizes(const tally_descriptor *d)
 
 static tally_status add_open(work *w, const tly_ahead_word_order *word)
 {
-    const tly_ahead_open head = { .each = (int64_t)word->problem_count, .full = *word->open };
+    enum { MOST_HEAD = 1 + sizeof(tally_descriptor) / 8 };
+    const launch *l = tly_shows_stages(word->open) ? &all : &plain;
     const size_t count = word->problem_count * w->order->level_count;
-    uint64_t *rows = calloc(count + 1, OPEN_WORDS * sizeof *rows);
+    uint64_t *rows = calloc(count + 1, variant_words(l) * sizeof *rows);
     tly_unit_entry *entries = calloc(count + 1, sizeof *entries);
     tally_status status = rows != NULL && entries != NULL
-                              ? fill_open(w, word, rows, entries)
+                              ? fill_open(w, word, l, rows, entries)
                               : tly_out_of_memory(w->error, "an object", count * sizeof *rows);
     if (status == TALLY_OK) {
-        uint64_t words[HEAD];
-        memcpy(words, &head.each, sizeof words);
-        const tly_unit_call call = { .name = word->name,
-                                     .runner = TLY_AHEAD_RUN_OPEN,
-                                     .sizes = open_sizes(word->open),
-                                     .head = words,
-                                     .head_words = HEAD,
-                                     .entries = entries,
-                                     .rows = rows,
-                                     .row_words = OPEN_WORDS,
-                                     .row_count = count };
-        status = w->native->unit_function(w->unit, &call, w->error);
+        uint64_t head[MOST_HEAD] = { word->problem_count };
+        memcpy(head + 1, word->open, l->descriptor_words * 8);
+        tly_unit_call call = { .name = word->name,
+                               .tensors = (size_t)tly_tensors_named(word->open),
+                               .sizes = open_sizes(word->open),
+                               .head = head,
+                               .head_words = 1 + l->descriptor_words,
+                               .entries = entries,
+                               .rows = rows,
+                               .row_words = variant_words(l),
+                               .row_count = count };
+        status = add_function(w, l, TLY_AHEAD_RUN_OPEN, &call);
     }
     free(rows);
     free(entries);

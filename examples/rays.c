@@ -2,9 +2,9 @@
 /*
  * Light along camera rays. A volume of soft glowing spheres is sampled along one ray a pixel; a
  * sample of opacity alpha lets 1 - alpha of the light behind it pass. What reaches the eye from
- * sample i is alpha_i times the product of 1 - alpha over all samples before it: an exclusive
- * cumulative product along the last axis of a 3-D array, which is the heart of volume rendering
- * and of radiance fields.
+ * sample i is alpha_i times the product of 1 - alpha over all samples before it. Volume rendering
+ * and radiance fields compute these weights. Here one kernel makes them from the opacities: an
+ * exclusive cumulative product along the last axis of a 3-D array, with 1-x before and x*y behind.
  *
  *   rays PICTURE.png
  */
@@ -65,14 +65,14 @@ static float look_up(int row, int column, int sample, float color[3])
     return density * 4 / (density * 4 + SAMPLES);
 }
 
-/* What passes each sample: the scan's input. */
-static void fill(float *passing)
+/* The opacity of each sample: the scan's input. */
+static void fill(float *alpha)
 {
     float color[3];
     for (int row = 0; row < HEIGHT; row++) {
         for (int column = 0; column < WIDTH; column++) {
             for (int sample = 0; sample < SAMPLES; sample++) {
-                *passing++ = 1 - look_up(row, column, sample, color);
+                *alpha++ = look_up(row, column, sample, color);
             }
         }
     }
@@ -83,25 +83,25 @@ static uint8_t to_byte(float value)
     return (uint8_t)lrintf(255 * powf(value > 1 ? 1 : value, 1 / 2.2f));
 }
 
-/* Sums what every sample sends to the eye; behind the last is an evening sky. */
-static void composite(const float *passing, const float *reaching, uint8_t *rgb)
+/* Sums what every sample sends to the eye. The rest of the light comes from an evening sky. */
+static void composite(const float *weights, uint8_t *rgb)
 {
     for (int pixel = 0; pixel < HEIGHT * WIDTH; pixel++) {
-        const float *p = passing + (size_t)pixel * SAMPLES, *t = reaching + (size_t)pixel * SAMPLES;
+        const float *w = weights + (size_t)pixel * SAMPLES;
         float height = (float)(pixel / WIDTH) / HEIGHT;
-        float behind = t[SAMPLES - 1] * p[SAMPLES - 1];
-        float sum[3] = { behind * 0.10f * height, behind * 0.06f * height, behind * 0.12f };
+        float sky[3] = { 0.10f * height, 0.06f * height, 0.12f }, sum[3] = { 0 }, seen = 0;
         for (int sample = 0; sample < SAMPLES; sample++) {
             float color[3];
-            if (p[sample] < 1) {
+            if (w[sample] > 0) {
                 look_up(pixel / WIDTH, pixel % WIDTH, sample, color);
+                seen += w[sample];
                 for (int c = 0; c < 3; c++) {
-                    sum[c] += t[sample] * (1 - p[sample]) * color[c];
+                    sum[c] += w[sample] * color[c];
                 }
             }
         }
         for (int c = 0; c < 3; c++) {
-            *rgb++ = to_byte(sum[c]);
+            *rgb++ = to_byte(sum[c] + (seen < 1 ? 1 - seen : 0) * sky[c]);
         }
     }
 }
@@ -127,21 +127,22 @@ static void draw_text(const uint8_t *rgb)
 int main(int argc, char **argv)
 {
     size_t count = (size_t)HEIGHT * WIDTH * SAMPLES;
-    char word[64];
-    float *passing, *reaching;
+    char word[80];
+    float *alpha, *weights;
     uint8_t *rgb;
     int status = 0;
     if (argc != 2) {
         fprintf(stderr, "usage: rays PICTURE.png\n");
         return 2;
     }
-    passing = get_array(count, sizeof *passing);
-    reaching = get_array(count, sizeof *reaching);
+    alpha = get_array(count, sizeof *alpha);
+    weights = get_array(count, sizeof *weights);
     rgb = get_array((size_t)HEIGHT * WIDTH, 3);
-    fill(passing);
-    snprintf(word, sizeof word, "cumprod:f32:%dx%dx%d:axis=2,exclusive", HEIGHT, WIDTH, SAMPLES);
-    scan(word, passing, reaching);
-    composite(passing, reaching, rgb);
+    fill(alpha);
+    snprintf(word, sizeof word, "cumprod:f32:%dx%dx%d:axis=2,exclusive,map=1-x,post=x*y", HEIGHT,
+             WIDTH, SAMPLES);
+    scan(word, alpha, weights);
+    composite(weights, rgb);
     draw_text(rgb);
     if (png_write(argv[1], rgb, WIDTH, HEIGHT) != 0) {
         perror(argv[1]);
@@ -149,8 +150,8 @@ int main(int argc, char **argv)
     } else {
         printf("written to %s\n", argv[1]);
     }
-    free(passing);
-    free(reaching);
+    free(alpha);
+    free(weights);
     free(rgb);
     return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open_sizes [--device D] [--seed S] [--words N] [--sizes N] [--only N]: functions with open
- * sizes, most of them together with strides. Random words become one object, which a linker makes
- * a library. Each function is called with several sizes. Sizes that are valid go through a trial:
+ * open_sizes [--device D] [--seed S] [--stages 1] [--words N] [--sizes N] [--only N]: functions
+ * with open sizes, most of them together with strides, or with --stages words with operands and
+ * expressions, of open or known sizes. Random words become one object, which a linker makes a
+ * library. Each function is called with several sizes. Sizes that are valid go through a trial:
  * the reference judges the results, the library must have the same bits, and no other byte may
  * change. Sizes that are not must be refused. Every failure names the word, and what repeats it.
  */
@@ -29,53 +30,17 @@ typedef struct word {
 
 /* ---- an engine: the function of the word in work ---- */
 
-typedef void (*any_function)(void);
+/* A function of C that is compiled beside the object: it calls NAME where `parts` is 0, and else
+ * NAME_part. Its pointers are in the order of NAME's parameters. */
+typedef int (*caller)(const void *const *read, void *out, const int64_t *sizes, int64_t part,
+                      int64_t parts);
 
 typedef struct ahead {
     tly_engine face;
     const word *w;
-    any_function whole, part; /* of the library that is open */
+    caller call; /* of the library that is open */
     int64_t sizes[MOST_OPEN];
 } ahead;
-
-typedef int (*whole1)(const void *, void *, int64_t);
-typedef int (*whole2)(const void *, void *, int64_t, int64_t);
-typedef int (*whole3)(const void *, void *, int64_t, int64_t, int64_t);
-typedef int (*whole4)(const void *, void *, int64_t, int64_t, int64_t, int64_t);
-typedef int (*part3)(const void *, void *, int64_t, int64_t, int64_t);
-typedef int (*part4)(const void *, void *, int64_t, int64_t, int64_t, int64_t);
-typedef int (*part5)(const void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t);
-typedef int (*part6)(const void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
-
-static int call_whole(const ahead *a, const void *in, void *out)
-{
-    const int64_t *n = a->sizes;
-    switch (a->w->open_count) {
-    case 1:
-        return ((whole1)a->whole)(in, out, n[0]);
-    case 2:
-        return ((whole2)a->whole)(in, out, n[0], n[1]);
-    case 3:
-        return ((whole3)a->whole)(in, out, n[0], n[1], n[2]);
-    default:
-        return ((whole4)a->whole)(in, out, n[0], n[1], n[2], n[3]);
-    }
-}
-
-static int call_part(const ahead *a, const void *in, void *out, int64_t part, int64_t parts)
-{
-    const int64_t *n = a->sizes;
-    switch (a->w->open_count) {
-    case 1:
-        return ((part3)a->part)(in, out, n[0], part, parts);
-    case 2:
-        return ((part4)a->part)(in, out, n[0], n[1], part, parts);
-    case 3:
-        return ((part5)a->part)(in, out, n[0], n[1], n[2], part, parts);
-    default:
-        return ((part6)a->part)(in, out, n[0], n[1], n[2], n[3], part, parts);
-    }
-}
 
 static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char *plan,
                             tally_error *error)
@@ -92,12 +57,12 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
-    const void *in = buffers->in;
-    void *out = buffers->out;
     const ahead *a = (const ahead *)e;
-    int status = threads <= 1 ? call_whole(a, in, out) : 0;
-    for (int32_t part = 0; threads > 1 && part < threads && status == 0; part++)
-        status = call_part(a, in, out, part, threads);
+    const void *read[1 + TALLY_MAX_OPERANDS] = { buffers->in };
+    int status = 0;
+    memcpy(read + 1, buffers->operand, sizeof buffers->operand);
+    for (int32_t part = 0; part < (threads > 1 ? threads : 1) && status == 0; part++)
+        status = a->call(read, buffers->out, a->sizes, part, threads > 1 ? threads : 0);
     if (status != 0)
         snprintf(error->message, sizeof error->message, "the function returned %d", status);
     return status == 0 ? TALLY_OK : status == ENOTSUP ? TALLY_INTERNAL : TALLY_INVALID;
@@ -110,14 +75,20 @@ static void close_engine(tly_engine *e)
 
 /* ---- words ---- */
 
-static void draw_word(tly_random *r, int number, word *w)
+static int has_stages(const tally_descriptor *d)
+{
+    return d->map[0] || d->post[0];
+}
+
+static void draw_word(tly_random *r, int number, uint32_t stages, word *w)
 {
     const uint32_t strides = TALLY_IN_STRIDES | TALLY_OUT_STRIDES;
+    const uint32_t draws = TLY_DRAW_MADE | TLY_DRAW_WIDER | stages;
     do {
         if (tly_random_one_in(r, 3))
-            tly_random_view(r, MOST_ELEMENTS, TLY_DRAW_MADE | TLY_DRAW_WIDER, &w->closed);
+            tly_random_view(r, MOST_ELEMENTS, draws, &w->closed);
         else
-            tly_random_problem(r, MOST_ELEMENTS, TLY_DRAW_MADE | TLY_DRAW_WIDER, &w->closed);
+            tly_random_problem(r, MOST_ELEMENTS, draws, &w->closed);
         w->open = w->closed;
         w->open_count = 0;
         for (int i = 0; i < w->closed.rank; i++) {
@@ -127,8 +98,9 @@ static void draw_word(tly_random *r, int number, word *w)
                 w->open_dims[w->open_count++] = i;
             }
         }
-    } while (w->open_count == 0 || w->closed.order == TALLY_ORDER_EXACT ||
-             (!(w->closed.flags & strides) && !tly_random_one_in(r, 8)) ||
+    } while ((w->open_count == 0 && !stages) || w->closed.order == TALLY_ORDER_EXACT ||
+             (!(w->closed.flags & strides) && !stages && !tly_random_one_in(r, 8)) ||
+             (stages && !has_stages(&w->closed)) ||
              tally_descriptor_check(&w->open, NULL) != TALLY_OK);
     snprintf(w->name, sizeof w->name, "w%d", number);
 }
@@ -136,6 +108,49 @@ static void draw_word(tly_random *r, int number, word *w)
 static int put(void *to, const char *bytes, size_t count)
 {
     return fwrite(bytes, 1, count, to) != count;
+}
+
+static void list(FILE *to, const word *w, const char *pointer, const char *out, const char *size,
+                 const char *after)
+{
+    fprintf(to, "(");
+    for (int i = 0; i == 0 || (i <= TALLY_MAX_OPERANDS && w->closed.operands[i - 1].dtype); i++)
+        fprintf(to, pointer, i);
+    fprintf(to, "%s", out);
+    for (int i = 0; i < w->open_count; i++)
+        fprintf(to, size, i);
+    fprintf(to, "%s)", after);
+}
+
+/* One `caller`: with prototypes of its own, as elements are bytes here. */
+static void put_caller(FILE *to, const word *w)
+{
+    for (int parts = 0; parts < 2; parts++) {
+        fprintf(to, "int %s%s", w->name, parts ? "_part" : "");
+        list(to, w, "const void *p%d, ", "void *out", ", int64_t n%d",
+             parts ? ", int64_t part, int64_t parts" : "");
+        fprintf(to, ";\n");
+    }
+    fprintf(to,
+            "int call_%s(const void *const *p, void *out, const int64_t *n, int64_t part, "
+            "int64_t parts)\n{\n    return parts == 0 ? %s",
+            w->name, w->name);
+    list(to, w, "p[%d], ", "out", ", n[%d]", "");
+    fprintf(to, " : %s_part", w->name);
+    list(to, w, "p[%d], ", "out", ", n[%d]", ", part, parts");
+    fprintf(to, ";\n}\n");
+}
+
+/* 0: `path` has the callers of all words. */
+static int put_callers(const char *path, const word *words, int count)
+{
+    FILE *to = fopen(path, "w");
+    if (!to)
+        return 1;
+    fprintf(to, "#include <stdint.h>\n");
+    for (int i = 0; i < count; i++)
+        put_caller(to, &words[i]);
+    return fclose(to) != 0;
 }
 
 /* 0: the words' functions are in *library. */
@@ -159,7 +174,10 @@ static int make(tally_context *context, const char *device, const word *words, i
     free(functions);
     if (failed)
         printf("open_sizes: no object: %s: %s\n", error.field, error.message);
-    snprintf(command, sizeof command, "cc -shared %s -o %s/open.so && rm %s", path, folder, path);
+    snprintf(path, sizeof path, "%s/call.c", folder);
+    failed = failed || put_callers(path, words, count);
+    snprintf(command, sizeof command,
+             "cd %s && cc -shared -fPIC call.c open.o -o open.so && rm call.c open.o", folder);
     failed = failed || system(command) != 0;
     snprintf(path, sizeof path, "%s/open.so", folder);
     *library = failed ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -209,6 +227,17 @@ static tally_descriptor draw_sizes(tly_random *r, const word *w, int first)
     return d;
 }
 
+static int operands_fit(const tally_descriptor *d)
+{
+    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype; i++) {
+        const tally_operand *o = &d->operands[i];
+        for (int k = 0; k < d->rank && o->place == TALLY_PLACE_STRIDES; k++)
+            if (d->sizes[k] * llabs(o->strides[k]) > ROOM / 64)
+                return 0;
+    }
+    return 1;
+}
+
 static int fits(const tally_descriptor *d)
 {
     tly_layout l;
@@ -219,27 +248,27 @@ static int fits(const tally_descriptor *d)
         return 0;
     tly_layout_of(d, &l);
     return l.in_high - l.in_low < ROOM / 16 && l.out_high - l.out_low < ROOM / 16 &&
-           llabs(l.in_low) < ROOM && llabs(l.out_low) < ROOM;
+           llabs(l.in_low) < ROOM && llabs(l.out_low) < ROOM && operands_fit(d);
 }
 
 /* ---- the test ---- */
 
 typedef struct bench {
-    tly_arena in, out;
+    tly_arena in, out, operands[TALLY_MAX_OPERANDS];
     tly_engine *library;
     ahead function;
     long passed, refused, failed;
 } bench;
 
 /* POSIX has functions and objects in pointers of one kind, and C does not. */
-static any_function find(void *library, const char *name, const char *end)
+static caller find(void *library, const char *name)
 {
-    char whole_name[32];
-    any_function function = NULL;
-    snprintf(whole_name, sizeof whole_name, "%s%s", name, end);
-    void *const symbol = dlsym(library, whole_name);
-    memcpy(&function, &symbol, sizeof function);
-    return function;
+    char call_name[32];
+    caller call = NULL;
+    snprintf(call_name, sizeof call_name, "call_%s", name);
+    void *const symbol = dlsym(library, call_name);
+    memcpy(&call, &symbol, sizeof call);
+    return call;
 }
 
 static int is_refused(bench *b, const tally_descriptor *d)
@@ -250,8 +279,10 @@ static int is_refused(bench *b, const tally_descriptor *d)
     char *before = malloc(out.window_bytes);
     memcpy(before, out.window, out.window_bytes);
     prepare(&b->function.face, d, "", NULL);
-    const int refused = call_whole(&b->function, in.at, out.at) == EINVAL &&
-                        call_part(&b->function, in.at, out.at, 0, 2) == EINVAL;
+    const void *const read[1 + TALLY_MAX_OPERANDS] = { in.at, in.at, in.at, in.at, in.at };
+    const ahead *a = &b->function;
+    const int refused = a->call(read, out.at, a->sizes, 0, 0) == EINVAL &&
+                        a->call(read, out.at, a->sizes, 0, 2) == EINVAL;
     const int same = memcmp(before, out.window, out.window_bytes) == 0;
     free(before);
     return refused && same;
@@ -270,7 +301,7 @@ static void try_sizes(bench *b, const word *w, const tally_descriptor *d, tly_ra
                       const char *repeat)
 {
     char text[2 * TALLY_WORD_MAX] = "";
-    tly_trial t = { .d = *d, .plan = "", .in = &b->in, .out = &b->out };
+    tly_trial t = { .d = *d, .plan = "", .in = &b->in, .out = &b->out, .operands = b->operands };
     tly_engine *engines[] = { b->library, &b->function.face };
     int failed;
     if (!is_valid(w, d)) {
@@ -295,10 +326,27 @@ static void try_sizes(bench *b, const word *w, const tally_descriptor *d, tly_ra
     }
 }
 
+static int open_arenas(bench *b)
+{
+    int failed = tly_arena_open(&b->in, ROOM) || tly_arena_open(&b->out, ROOM);
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++)
+        failed = failed || tly_arena_open(&b->operands[i], ROOM);
+    return failed;
+}
+
+static void close_arenas(bench *b)
+{
+    tly_arena_close(&b->in);
+    tly_arena_close(&b->out);
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++)
+        tly_arena_close(&b->operands[i]);
+}
+
 int main(int argc, char **argv)
 {
     const char *device = "cpu";
     uint64_t seed = 33;
+    uint32_t stages = 0;
     int count = 24, sizes = 8, only = -1;
     for (int i = 1; i + 1 < argc; i += 2) {
         device = strcmp(argv[i], "--device") == 0 ? argv[i + 1] : device;
@@ -306,6 +354,7 @@ int main(int argc, char **argv)
         count = strcmp(argv[i], "--words") == 0 ? atoi(argv[i + 1]) : count;
         sizes = strcmp(argv[i], "--sizes") == 0 ? atoi(argv[i + 1]) : sizes;
         only = strcmp(argv[i], "--only") == 0 ? atoi(argv[i + 1]) : only;
+        stages = strcmp(argv[i], "--stages") == 0 && atoi(argv[i + 1]) ? TLY_DRAW_STAGES : stages;
     }
     static word words[MOST_WORDS];
     bench b = { .function = { .face = { "ahead", prepare, run, close_engine } } };
@@ -315,24 +364,23 @@ int main(int argc, char **argv)
     count = count < MOST_WORDS ? count : MOST_WORDS;
     for (int i = 0; i < count; i++) {
         tly_random r = tly_random_seed(seed, (uint64_t)i);
-        draw_word(&r, i, &words[i]);
+        draw_word(&r, i, stages, &words[i]);
     }
     const int first = only >= 0 && only < count ? only : 0, end = only >= 0 ? first + 1 : count;
     if (tally_context_create(NULL, &context, &error) != TALLY_OK ||
-        make(context, device, words + first, end - first, &library) ||
-        tly_arena_open(&b.in, ROOM) || tly_arena_open(&b.out, ROOM) ||
+        make(context, device, words + first, end - first, &library) || open_arenas(&b) ||
         !(b.library = tly_engine_library(context, device, &error))) {
         printf("open_sizes: %s: %s\n", error.field, error.message);
         return 2;
     }
     for (int i = first; i < end; i++) {
         const word *w = &words[i];
-        char repeat[96];
+        char repeat[112];
         b.function.w = w;
-        b.function.whole = find(library, w->name, "");
-        b.function.part = find(library, w->name, "_part");
-        snprintf(repeat, sizeof repeat, "open_sizes --device %s --seed %llu --words %d --only %d",
-                 device, (unsigned long long)seed, count, i);
+        b.function.call = find(library, w->name);
+        snprintf(repeat, sizeof repeat,
+                 "open_sizes --device %s --seed %llu --stages %d --words %d --only %d", device,
+                 (unsigned long long)seed, stages != 0, count, i);
         for (int k = 0; k < sizes; k++) {
             tly_random r = tly_random_seed(seed + 1, (uint64_t)i * 1000 + (uint64_t)k);
             const tally_descriptor d = draw_sizes(&r, w, k == 0);
@@ -341,8 +389,7 @@ int main(int argc, char **argv)
     }
     b.library->close(b.library);
     tally_context_destroy(&context);
-    tly_arena_close(&b.in);
-    tly_arena_close(&b.out);
+    close_arenas(&b);
     dlclose(library);
     printf(
         "open_sizes: device %s, seed %llu: %d words, %ld sizes passed, %ld refused, %ld failed\n",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among
- * those that an object has kernels for. Random words, half of them with strides, and random sizes,
- * many of them near the limits of specialise.h and the quotients of strides.
+ * those that an object has kernels for. Random words, half of them with strides, a third of them
+ * with operands, and random sizes, many of them near the limits of specialise.h and the quotients
+ * of strides.
  */
 #include "../runtime/making/variants.h"
 #include "../runtime/descriptor/descriptor.h"
@@ -75,6 +76,21 @@ static void draw_both_strides(tally_descriptor *d)
     }
 }
 
+static void draw_operands(tally_descriptor *d)
+{
+    static const char *const maps[] = { "a", "x+a", "x+a+b", "x+a+b+c", "x+a+b+c+d" };
+    const int64_t which = below(5);
+    memcpy(d->map, maps[which], strlen(maps[which]));
+    for (int64_t i = 0; i < (which > 0 ? which : 1); i++) {
+        tally_operand *o = &d->operands[i];
+        *o = (tally_operand){ .dtype = d->dtype };
+        if (below(3)) {
+            o->place = TALLY_PLACE_AXES;
+            o->axes = below(4) ? (uint32_t)below(1 << d->rank) : 0;
+        }
+    }
+}
+
 static tally_descriptor draw_word(void)
 {
     static const tally_dtype dtypes[] = { TALLY_F32, TALLY_F64, TALLY_F16, TALLY_I8,
@@ -103,6 +119,9 @@ static tally_descriptor draw_word(void)
         }
         if (below(2)) {
             draw_both_strides(&d);
+        }
+        if (below(3) == 0) {
+            draw_operands(&d);
         }
         if (tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK && tly_has_open_size(&full) &&
             !tly_variants_too_many(&full)) {
@@ -162,7 +181,7 @@ static int check(const tally_descriptor *open)
         tly_problem same;
         tly_geometry unused;
         tly_canonicalise_resolved(&full, &same, &unused); /* as libtally has it */
-        missing = memcmp(&same, &problem, sizeof same) != 0 ||
+        missing = memcmp(&same, &problem, TLY_FACT_BYTES) != 0 ||
                   (!geometry.empty && !is_there(found, count, &problem));
         if (missing) {
             tly_word_print(&full, word, sizeof word, NULL, NULL);

@@ -245,16 +245,30 @@ static LLVMValueRef add_data(const tly_unit *u, const tly_unit_call *c)
     return data;
 }
 
-/* int NAME(const T *in, T *out, int64_t n0, ...[, int64_t part, int64_t parts]) */
+/* Which tensor parameter `i` is: the output comes behind the operands. */
+static unsigned tensor_of(unsigned i, unsigned tensors)
+{
+    return i == TLY_IN ? TLY_IN : i + 1 == tensors ? TLY_OUT : i + 1;
+}
+
+static void set_element(const tly_unit *u, LLVMBuilderRef b, LLVMTypeRef type, LLVMValueRef array,
+                        unsigned at, LLVMValueRef value)
+{
+    LLVMValueRef index[1] = { LLVMConstInt(u->word, at, 0) };
+    LLVMBuildStore(b, value, LLVMBuildInBoundsGEP2(b, type, array, index, 1, ""));
+}
+
+/* int NAME(const T *in, const A *a, ..., T *out, int64_t n0, ...[, int64_t part, int64_t parts]) */
 static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef runner,
                          LLVMValueRef data, int in_parts)
 {
-    enum { TENSORS = 2, PART = 2, MOST = TENSORS + TALLY_MAX_RANK + PART, ARGUMENTS = 6 };
+    enum { PART = 2, MOST = TLY_TENSOR_COUNT + TALLY_MAX_RANK + PART, ARGUMENTS = 5 };
     char name[1200];
-    LLVMTypeRef types[MOST] = { u->pointer, u->pointer };
-    const unsigned sizes = (unsigned)c->sizes, count = TENSORS + sizes + (in_parts ? PART : 0);
-    for (unsigned i = TENSORS; i < count; i++) {
-        types[i] = u->word;
+    LLVMTypeRef types[MOST];
+    const unsigned tensors = (unsigned)c->tensors, sizes = (unsigned)c->sizes;
+    const unsigned count = tensors + sizes + (in_parts ? PART : 0);
+    for (unsigned i = 0; i < count; i++) {
+        types[i] = i < tensors ? u->pointer : u->word;
     }
     snprintf(name, sizeof name, "%s%s", c->name, in_parts ? "_part" : "");
     LLVMValueRef f = LLVMAddFunction(u->m.module, name,
@@ -266,21 +280,19 @@ static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef
     }
     LLVMBuilderRef b = LLVMCreateBuilderInContext(u->m.context);
     LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(u->m.context, f, "entry"));
-    LLVMValueRef list = LLVMConstNull(u->pointer);
-    if (sizes > 0) {
-        LLVMTypeRef array = LLVMArrayType(u->word, sizes);
-        list = LLVMBuildAlloca(b, array, "sizes");
-        for (unsigned i = 0; i < sizes; i++) {
-            LLVMValueRef at[1] = { LLVMConstInt(u->word, i, 0) };
-            LLVMBuildStore(b, LLVMGetParam(f, TENSORS + i),
-                           LLVMBuildInBoundsGEP2(b, u->word, list, at, 1, ""));
-        }
+    LLVMValueRef list = sizes > 0 ? LLVMBuildAlloca(b, LLVMArrayType(u->word, sizes), "sizes")
+                                  : LLVMConstNull(u->pointer);
+    LLVMValueRef addresses = LLVMBuildAlloca(b, LLVMArrayType(u->pointer, tensors), "tensors");
+    for (unsigned i = 0; i < sizes; i++) {
+        set_element(u, b, u->word, list, i, LLVMGetParam(f, tensors + i));
+    }
+    for (unsigned i = 0; i < tensors; i++) {
+        set_element(u, b, u->pointer, addresses, tensor_of(i, tensors), LLVMGetParam(f, i));
     }
     LLVMValueRef arguments[ARGUMENTS] = {
         data,
         list,
-        LLVMGetParam(f, 0),
-        LLVMGetParam(f, 1),
+        addresses,
         in_parts ? LLVMGetParam(f, count - 2) : LLVMConstInt(u->word, 0, 0),
         in_parts ? LLVMGetParam(f, count - 1) : LLVMConstInt(u->word, 1, 0),
     };

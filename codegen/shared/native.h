@@ -17,11 +17,12 @@ typedef struct tly_unit tly_unit;
 typedef const void *tly_unit_entry;
 
 /* A function NAME, and its NAME_part: they hand to `runner`, a function of
- * runtime/making/ahead.h, `sizes` open sizes and, as words of 64 bits, what it expects of
- * constant data: how many rows, `head`, and the rows, each an entry and words. */
+ * runtime/making/ahead.h, the addresses of `tensors` tensors, `sizes` open sizes and, as words of
+ * 64 bits, what it expects of constant data: how many rows, `head`, and the rows, each an entry
+ * and words. */
 typedef struct tly_unit_call {
     const char *name, *runner;
-    size_t sizes;
+    size_t tensors, sizes;
     const uint64_t *head;
     size_t head_words;
     const tly_unit_entry *entries;

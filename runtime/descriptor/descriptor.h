@@ -9,6 +9,8 @@
 
 #include <tally/descriptor.h>
 
+#include "tensors.h"
+
 /* What elements are computed in. */
 typedef enum tly_computes {
     TLY_COMPUTES_OWN,     /* the descriptor's accumulator */
@@ -121,6 +123,19 @@ int64_t tly_segment_count(const tally_descriptor *full, int64_t size);
 /* The strides of an operand, whose place was checked, over the dims of the input. 0: it has more
  * elements than int64 can count. */
 int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *strides);
+
+/* Tensors of a descriptor: the input, the output, and its operands. */
+static inline int tly_tensors_named(const tally_descriptor *d)
+{
+    int count = TLY_FIRST_OPERAND;
+    while (count < TLY_TENSOR_COUNT && d->operands[count - TLY_FIRST_OPERAND].dtype != 0) {
+        count++;
+    }
+    return count;
+}
+
+/* Which operands have places that differ along a dim, a bit each. Sizes may be open. */
+uint32_t tly_moves_operands(const tally_descriptor *full, int32_t d);
 
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);

@@ -21,8 +21,13 @@ const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
 #undef FACTS
 };
 
+/* Objects made ahead of time, which are freestanding, have no names of dtypes and operators. */
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
+#if __STDC_HOSTED__
 #define FACTS(...) __VA_ARGS__
+#else
+#define FACTS(name, ...) NULL, __VA_ARGS__
+#endif
 #define DTYPE(NAME, facts, kernel, file) [TALLY_##NAME] = { facts },
 #include "dtypes.def"
 #undef DTYPE
@@ -34,6 +39,7 @@ size_t tally_dtype_bytes(tally_dtype dtype)
     return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].bytes : 0;
 }
 
+#if __STDC_HOSTED__
 const char *tally_dtype_name(tally_dtype dtype)
 {
     return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].name : NULL;
@@ -48,6 +54,7 @@ const char *tally_op_name(tally_op op)
     };
     return (unsigned)op < TALLY_OP_COUNT ? names[op] : NULL;
 }
+#endif
 
 int32_t tally_op_is_scan(tally_op op)
 {

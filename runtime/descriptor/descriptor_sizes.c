@@ -183,6 +183,15 @@ int tly_close_sizes(tally_descriptor *full, const int64_t *sizes)
         }
     }
     int32_t rank = tly_result_shape(full, shape);
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
+        const int operand = t - TLY_FIRST_OPERAND;
+        int64_t strides[TALLY_MAX_RANK];
+        if (!tly_operand_strides(full, operand, strides) ||
+            !tly_extent_fits(full->rank, full->sizes, strides, full->operands[operand].offset,
+                             tly_dtypes[full->operands[operand].dtype].bytes)) {
+            return 0;
+        }
+    }
     return close_tensor(in_given, full->rank, full->sizes, full->dtype, full->in_strides,
                         full->in_offset) &&
            close_tensor(out_given, rank, shape, full->out_dtype, full->out_strides,

@@ -122,6 +122,15 @@ tally_status tly_operands_check(tally_descriptor *full, uint32_t open, tally_err
     return TALLY_OK;
 }
 
+uint32_t tly_moves_operands(const tally_descriptor *full, int32_t d)
+{
+    uint32_t moved = 0;
+    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
+        moved |= (uint32_t)tly_operand_extends(full, i, d) << i;
+    }
+    return moved;
+}
+
 int tly_operand_extends(const tally_descriptor *full, int operand, int32_t axis)
 {
     const tally_operand *o = &full->operands[operand];

@@ -5,24 +5,35 @@
  * parameters: in the push constants (PUSH), or in the block at the start of the scratch (BLOCK).
  * Whatever handles tensors has an array with an element for each, and loops over those that a
  * kernel has: the input, the output and so many operands.
+ *
+ * Objects made ahead of time have one launch for words without operands, and one for all others
+ * (making/ahead.h). The former is compiled with TLY_WITHOUT_OPERANDS, so that it has no arrays and
+ * loops for operands. Nothing else defines this macro.
  */
 #ifndef TLY_TENSORS_H
 #define TLY_TENSORS_H
 
-#define TLY_TENSORS(TENSOR) \
-    TENSOR(IN, in, in, 0, PUSH, "what is read") \
-    TENSOR(OUT, out, out, 1, PUSH, "what is made") \
+#ifdef TLY_WITHOUT_OPERANDS
+#define TLY_OPERANDS(TENSOR)
+#else
+#define TLY_OPERANDS(TENSOR) \
     TENSOR(A, a, operand[0], 0, BLOCK, "operand a") \
     TENSOR(B, b, operand[1], 0, BLOCK, "operand b") \
     TENSOR(C, c, operand[2], 0, BLOCK, "operand c") \
     TENSOR(D, d, operand[3], 0, BLOCK, "operand d")
+#endif
+
+#define TLY_TENSORS(TENSOR) \
+    TENSOR(IN, in, in, 0, PUSH, "what is read") \
+    TENSOR(OUT, out, out, 1, PUSH, "what is made") \
+    TLY_OPERANDS(TENSOR)
 
 typedef enum tly_tensor_number {
 #define TLY_NUMBER(T, t, member, is_written, home, meaning) TLY_##T,
     TLY_TENSORS(TLY_NUMBER)
 #undef TLY_NUMBER
         TLY_TENSOR_COUNT,
-    TLY_FIRST_OPERAND = TLY_A
+    TLY_FIRST_OPERAND = TLY_OUT + 1
 } tly_tensor_number;
 
 /* A bit for each that a kernel writes. */

@@ -44,7 +44,9 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
 void tly_prepared_check(tly_prepared *r, const tly_problem *p, const tly_geometry *g)
 {
     tly_rules_make(&r->rules, p, g);
-    r->unread = g->tensor[TLY_IN].high < g->tensor[TLY_IN].low;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        r->unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
+    }
     r->empty = g->empty;
 }
 

@@ -42,10 +42,26 @@ typedef struct tly_rules {
     int64_t tensors;                        /* how many there are */
 } tly_rules;
 
+static inline int64_t tly_tensors_ruled(const tly_rules *rules)
+{
+    return TLY_TENSOR_COUNT > TLY_FIRST_OPERAND ? rules->tensors : TLY_FIRST_OPERAND;
+}
+
 /* A caller's tensors: the addresses of their elements 0. */
 typedef struct tly_pointers {
     char *at[TLY_TENSOR_COUNT];
 } tly_pointers;
+
+/* What is not read need not be there: addresses that are NULL become one that is aligned. */
+static inline void tly_pointers_fill(tly_pointers *p, int64_t unread)
+{
+    static const max_align_t nowhere;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (p->at[t] == NULL && (unread >> t & 1)) {
+            p->at[t] = (char *)(uintptr_t)&nowhere;
+        }
+    }
+}
 
 /* What is only read has no const among the pointers. */
 static inline tly_pointers tly_pointers_of(const void *in, void *out)
@@ -53,7 +69,8 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
     return (tly_pointers){ { [TLY_IN] = (char *)(uintptr_t)in, [TLY_OUT] = (char *)out } };
 }
 
-/* Words of 64 bits each, so that an object has them as such. */
+/* Words of 64 bits each, so that an object has them as such: what has arrays with an element for
+ * each tensor comes first (codegen/ahead.c). */
 #define TLY_PREPARED_FIELDS \
     tly_args args;                   /* all but the tensors' bases and flags */ \
     int64_t first[TLY_TENSOR_COUNT]; /* bytes from the caller's pointers to position 0 of row 0 */ \
@@ -65,7 +82,7 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
     int64_t record_bytes; /* reductions: of a tile's states */ \
     int64_t form;         /* tly_form */ \
     int64_t empty;        /* nothing to do */ \
-    int64_t unread;       /* no element of the input is */
+    int64_t unread;       /* 1 << TLY_TENSOR_...: tensors that no element is read of */
 
 typedef struct tly_prepared {
     TLY_PREPARED_FIELDS
@@ -112,7 +129,7 @@ static inline int tly_is_acceptable(const tly_rules *rules, const tly_pointers *
 static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
 {
     int fine = tly_is_acceptable(rules, p, TLY_IN) && tly_is_acceptable(rules, p, TLY_OUT);
-    for (int t = TLY_FIRST_OPERAND; t < rules->tensors; t++) {
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_ruled(rules); t++) {
         fine = fine && tly_is_acceptable(rules, p, t);
     }
     return fine;
@@ -137,7 +154,7 @@ static inline void tly_prepared_complete(const tly_prepared *r, const tly_pointe
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         args->tensor[t].base = p->at[t] + r->first[t];
     }
-    for (int t = TLY_FIRST_OPERAND; t < r->rules.tensors; t++) {
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_ruled(&r->rules); t++) {
         args->tensor[t] = r->args.tensor[t];
         args->tensor[t].base = p->at[t] + r->first[t];
     }

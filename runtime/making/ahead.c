@@ -79,17 +79,20 @@ static int call(const tly_prepared *r, tly_entry entry, const tly_args *args, tl
     return 0;
 }
 
-static int run(const tly_prepared *r, tly_entry entry, const void *in, void *out, int64_t part,
+static int run(const tly_prepared *r, tly_entry entry, char *const *tensors, int64_t part,
                int64_t parts)
 {
-    static const max_align_t nowhere;
     if (part < 0 || part >= parts) {
         return INVALID;
     }
     if (r->empty) {
         return 0;
     }
-    const tly_pointers p = tly_pointers_of(in == NULL && r->unread ? &nowhere : in, out);
+    tly_pointers p;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        p.at[t] = t < tly_tensors_ruled(&r->rules) ? tensors[t] : NULL;
+    }
+    tly_pointers_fill(&p, r->unread);
     if (!tly_acceptable(&r->rules, &p)) {
         return INVALID;
     }
@@ -100,7 +103,7 @@ static int run(const tly_prepared *r, tly_entry entry, const void *in, void *out
     return task.begin < task.end ? call(r, entry, &args, &task) : 0;
 }
 
-int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *in, void *out,
+int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, char *const *tensors,
                   int64_t part, int64_t parts)
 {
     const uint32_t levels = features();
@@ -108,7 +111,7 @@ int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *
     for (int64_t i = 0; i < word->count; i++) {
         const tly_ahead_code *code = &word->codes[i];
         if (levels >> code->level & 1) {
-            return run(&code->prepared, code->entry, in, out, part, parts);
+            return run(&code->prepared, code->entry, tensors, part, parts);
         }
     }
     return NOT_SUPPORTED;
@@ -130,7 +133,7 @@ static const tly_ahead_variant *find(const tly_ahead_variant *variants, int64_t 
     return NULL;
 }
 
-int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const void *in, void *out,
+int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, char *const *tensors,
                        int64_t part, int64_t parts)
 {
     const uint32_t levels = features();
@@ -141,10 +144,12 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const v
     if (first >= word->count) {
         return NOT_SUPPORTED;
     }
-    tally_descriptor full = word->full;
+    tally_descriptor full;
     tly_problem problem;
     tly_geometry geometry;
     tly_prepared prepared;
+    memset(&full, 0, sizeof full);
+    memcpy(&full, word->full, sizeof word->full);
     if (!tly_close_sizes(&full, sizes)) {
         return INVALID;
     }
@@ -152,7 +157,7 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const v
     tly_canonicalise_closed(&full, &problem, &geometry);
     if (geometry.empty) {
         prepared.empty = 1;
-        return run(&prepared, NULL, in, out, part, parts);
+        return run(&prepared, NULL, tensors, part, parts);
     }
     const tly_ahead_variant *v = find(word->variants + first, word->each, &problem);
     if (v == NULL) {
@@ -160,5 +165,5 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const v
     }
     tly_prepared_make(&prepared, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH,
                       TLY_AHEAD_STREAM_BYTES);
-    return run(&prepared, v->entry, in, out, part, parts);
+    return run(&prepared, v->entry, tensors, part, parts);
 }

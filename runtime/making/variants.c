@@ -10,6 +10,7 @@
 #include "variants.h"
 
 #include "../descriptor/descriptor.h"
+#include "../descriptor/stages.h"
 #include "../host/checked.h"
 #include "../problem/canonicalise.h"
 #include "../problem/specialise.h"
@@ -152,14 +153,20 @@ static void try_group(packed *p, int32_t g, int inner_is_one)
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/* Neighbours of one kind merge: a scan's dims before, on and behind the axis, a reduction's that
- * are kept or reduced. */
+/* A scan's dims before, on and behind the axis, a reduction's that are kept or reduced. */
 static int kind_of(const tally_descriptor *full, int32_t d)
 {
     if (!tly_ops[full->op].scan) {
         return (int)(full->axes >> d & 1);
     }
     return (d >= full->axis) + (d > full->axis);
+}
+
+/* Neighbours of one kind merge, unless only one of them moves an operand. */
+static int merges(const tally_descriptor *full, int32_t d)
+{
+    return d + 1 < full->rank && kind_of(full, d) == kind_of(full, d + 1) &&
+           tly_moves_operands(full, d) == tly_moves_operands(full, d + 1);
 }
 
 static int64_t most_of(const tally_descriptor *full, int32_t d)
@@ -174,7 +181,7 @@ static void find_groups(packed *p)
     const tally_descriptor *full = &p->s->full;
     int open = 0; /* in the group that dim d belongs to */
     for (int32_t d = full->rank - 1; d >= 0; d--) {
-        open = d + 1 < full->rank && kind_of(full, d) == kind_of(full, d + 1) ? open : 0;
+        open = merges(full, d) ? open : 0;
         p->s->sizes[d] = full->sizes[d];
         if (full->sizes[d] != TALLY_OPEN_SIZE) {
             continue;
@@ -186,6 +193,18 @@ static void find_groups(packed *p)
         open = 1;
         p->groups[p->count++] = (group){ d, most_of(full, d),
                                          !tly_ops[full->op].scan && kind_of(full, d) };
+    }
+}
+
+/* The code of all variants has the word's program. */
+static void add_program(const tally_descriptor *full, tly_problem *found, size_t count)
+{
+    tly_program program;
+    if (tly_has_stages(full)) {
+        tly_program_make(full, &program);
+        for (size_t i = 0; i < count; i++) {
+            found[i].program = program;
+        }
     }
 }
 
@@ -219,6 +238,7 @@ tly_problem *tly_variants_find(const tally_descriptor *full, size_t *count)
             try_group(&p, 0, 1);
         }
         *count = s->found_count;
+        add_program(full, found, *count);
         qsort(found, *count, sizeof *found, order);
     }
     if (s == NULL || s->failed) {

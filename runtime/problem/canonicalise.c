@@ -94,16 +94,16 @@ void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
 void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
 {
     int64_t strides[TALLY_MAX_RANK];
-    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
-        (void)tly_operand_strides(full, i, strides);
-        dim->stride[TLY_FIRST_OPERAND + i] = strides[d];
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
+        (void)tly_operand_strides(full, t - TLY_FIRST_OPERAND, strides);
+        dim->stride[t] = strides[d];
     }
 }
 
 void tly_begin_operands(const tally_descriptor *full, int64_t *first)
 {
-    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
-        first[TLY_FIRST_OPERAND + i] = full->operands[i].offset;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
+        first[t] = full->operands[t - TLY_FIRST_OPERAND].offset;
     }
 }
 
@@ -116,14 +116,20 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
                       tly_geometry *g)
 {
     int64_t strides[TALLY_MAX_RANK];
-    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
-        const int t = TLY_FIRST_OPERAND + i;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
+        const int i = t - TLY_FIRST_OPERAND;
+        const tally_operand *o = &full->operands[i];
         tly_tensor_place *place = &g->tensor[t];
-        p->tensor[t].dtype = (uint8_t)full->operands[i].dtype;
+        p->tensor[t].dtype = (uint8_t)o->dtype;
         p->tensor[t].step = literal(along->stride[t], 1);
         (void)tly_operand_strides(full, i, strides);
-        tly_extent(full->rank, full->sizes, strides, full->operands[i].offset, &place->low,
-                   &place->high);
+        tly_extent(full->rank, full->sizes, strides, o->offset, &place->low, &place->high);
+        for (int32_t d = 0; d < full->rank; d++) {
+            if (full->sizes[d] == 0 && strides[d] != 0) { /* it has no elements */
+                place->high = o->offset - 1;
+                place->low = o->offset;
+            }
+        }
     }
 }
 

@@ -20,10 +20,11 @@ static void close_sizes(tally_descriptor *full)
     tly_descriptor_shorten(&open);
     do {
         *full = open;
-        int side = -1; /* of the last open size: before, on or behind the axis */
+        int side = -1; /* of the last open size: before, on or behind the axis, and its operands */
         for (int32_t d = 0; d < full->rank; d++) {
             if (open.sizes[d] == TALLY_OPEN_SIZE) {
-                int here = (d >= full->axis) + (d > full->axis);
+                int here = (d >= full->axis) + (d > full->axis) +
+                           4 * (int)tly_moves_operands(full, d);
                 full->sizes[d] = here != side ? large : 1;
                 side = here;
             }

@@ -136,7 +136,8 @@ typedef struct tly_problem {
 /* All but the program, which a word's problems have in common. */
 #define TLY_FACT_BYTES offsetof(tly_problem, program)
 
-_Static_assert(TLY_FACT_BYTES == 24 && sizeof(tly_problem) == 24 + sizeof(tly_program),
+_Static_assert(TLY_FACT_BYTES == 12 + 2 * TLY_TENSOR_COUNT &&
+                   sizeof(tly_problem) == TLY_FACT_BYTES + sizeof(tly_program),
                "every byte is a fact");
 
 /* Tensors of a kernel: the input, the output, and its operands. */

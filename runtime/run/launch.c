@@ -351,11 +351,8 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k,
                                                         const tally_run_options *with,
                                                         tally_error *error)
 {
-    static const max_align_t nowhere;
     tly_pointers p = *pointers;
-    if (p.at[TLY_IN] == NULL && k->unread) {
-        p.at[TLY_IN] = (char *)(uintptr_t)&nowhere; /* nothing is read, so it need not be there */
-    }
+    tly_pointers_fill(&p, k->unread);
     if (k->gpu != NULL && tly_acceptable(&k->rules, &p)) {
         return tly_vulkan_kernel_run(k->gpu, &p, error);
     }

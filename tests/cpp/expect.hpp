@@ -51,6 +51,7 @@ void test_elements();
 void test_views();
 void test_descriptors();
 void test_runs();
+void test_operands();
 void test_dtypes();
 void test_handles();
 void test_exceptions();

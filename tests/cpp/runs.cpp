@@ -121,6 +121,71 @@ void test_runs()
           "no kernels exist for order=exact");
 }
 
+void test_operands()
+{
+    const context c = make_context();
+    const float x[2][3] = { { .5f, .25f, 1 }, { 0, .5f, .5f } };
+    const double scale[2] = { 2, 4 }, three[3] = { 1, 1, 1 };
+    const std::int8_t shift[3] = { 1, 2, 3 };
+    float y[2][3] = {};
+    const char *const word = "cumprod:axis=1,exclusive,a=f64/0,b=i8/1,acc=f64,map=1-x,post=x*y*a+b";
+    WORKS(c.try_run(word, x, tally::operands(scale, shift), y));
+    EXPECT(y[0][0] == 2 && y[0][1] == 2.25f && y[0][2] == 3.75f && y[1][1] == 4 && y[1][2] == 4);
+    const auto made = c.try_make(word, x, y);
+    if (WORKS(made)) {
+        const kernel &k = *made;
+        std::memset(y, 0, sizeof y);
+        WORKS(k.try_run(x, tally::operands(scale, shift), y, { 2, nullptr, nullptr }));
+        EXPECT(y[0][1] == 2.25f);
+        tally_buffers buffers = {};
+        buffers.size = sizeof buffers;
+        buffers.in = x, buffers.out = y, buffers.operand[0] = scale, buffers.operand[1] = shift;
+        y[0][1] = 0;
+        WORKS(k.try_run_buffers(buffers));
+        EXPECT(y[0][1] == 2.25f);
+        std::memset(y, 0, sizeof y);
+        FAILS(k.try_run(x, y), status::invalid, "a", "0 operands, and the kernel has 2");
+        FAILS(k.try_run(x, tally::operands(scale), y), status::invalid, "b", "1 operands");
+        FAILS(k.try_run(x, tally::operands(scale, shift, shift), y), status::invalid, "c", "");
+        FAILS(k.try_run(x, tally::operands(three, shift), y), status::invalid, "sizes", "a is 3");
+        FAILS(k.try_run(x, tally::operands(scale, x[0]), y), status::invalid, "dtype",
+              "b holds f32");
+        FAILS(k.try_run(x, tally::operands(view(scale, { 2 }, { -1 }, 1), shift), y),
+              status::invalid, "a", "stride -1");
+        FAILS(k.try_run_unchecked(x, y), status::invalid, "a", "");
+        FAILS(c.try_make(word, x, y)
+                  ->try_run(y, tally::operands(scale, reinterpret_cast<std::int8_t(&)[3]>(y)), y),
+              status::invalid, "b", "overlap");
+        EXPECT(y[0][1] == 0 && y[1][2] == 0);
+        kernel moved = std::move(const_cast<kernel &>(k));
+        WORKS(moved.try_run(x, tally::operands(scale, shift), y));
+        FAILS(k.try_run(x, tally::operands(scale, shift), y), status::invalid, "usage", "");
+    }
+    FAILS(c.try_make("cumsum:f32:3:axis=0")->try_run(x[0], tally::operands(x[1]), y[0]),
+          status::invalid, "a", "1 operands, and the kernel has 0");
+
+    /* Strides with an offset, one element, and a descriptor by its parts. */
+    const auto turned = c.try_make("cumsum:f32:3:axis=0,a=f32/-1@2,b=f32/none,map=x*a+b");
+    const float factors[3] = { 1, 2, 3 }, ones[3] = { 1, 1, 1 };
+    float one = 10, sums[3];
+    if (WORKS(turned)) {
+        WORKS(turned->try_run(
+            ones, tally::operands(view(factors, { 3 }, { -1 }, 2), tally::scalar(one)), sums));
+        EXPECT(sums[0] == 13 && sums[1] == 25 && sums[2] == 36);
+    }
+    tally::descriptor d(tally::op::sum, tally::dtype::f32, { 2, 3 });
+    d.axes({ 1 }).operand(tally::dtype::f32).operand(tally::dtype::f16, { 0 });
+    d.operand(tally::dtype::f32, {}).map("x*a").post("y*b-c");
+    const auto text = d.try_word();
+    EXPECT(WORKS(text) &&
+           *text == "sum:f32:2x3:axes=1,a=f32,b=f16/0,c=f32/none,map=x*a,post=y*b-c");
+    FAILS(tally::descriptor(d).operand(tally::dtype::f32, { 9 }).try_check(), status::invalid, "d",
+          "");
+    FAILS(tally::descriptor(d).map(std::string(300, 'x')).try_check(), status::invalid, "map", "");
+    d.operand(tally::dtype::f32).operand(tally::dtype::f32);
+    FAILS(d.try_check(), status::invalid, "d", "");
+}
+
 /* ---- every dtype ---- */
 
 template <class T> static void check_dtype(const context &c, T one)
@@ -337,6 +402,7 @@ int main()
     test_views();
     test_descriptors();
     test_runs();
+    test_operands();
     test_dtypes();
     test_handles();
     test_exceptions();

@@ -10,8 +10,11 @@ static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, 
                          const char *more)
 {
     const tally_descriptor *d = &line->descriptor;
-    fprintf(to, "int %s%s(const %s *in, %s *out", line->name, end,
-            tly_about_dtype_of(d->dtype)->c_type, tly_about_dtype_of(out)->c_type);
+    fprintf(to, "int %s%s(const %s *in", line->name, end, tly_about_dtype_of(d->dtype)->c_type);
+    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
+        fprintf(to, ", const %s *%c", tly_about_dtype_of(d->operands[i].dtype)->c_type, 'a' + i);
+    }
+    fprintf(to, ", %s *out", tly_about_dtype_of(out)->c_type);
     for (int32_t i = 0, n = 0; i < d->rank; i++) {
         if (d->sizes[i] == TALLY_OPEN_SIZE) {
             fprintf(to, ", int64_t n%d", n++);
@@ -68,6 +71,23 @@ static void put_tensor(FILE *to, const char *name, tally_dtype dtype, int32_t ra
     }
 }
 
+/* An operand that is packed over some axes has the sizes of these alone. */
+static void put_operand(FILE *to, const tally_descriptor *d, int operand, const size *sizes)
+{
+    const tally_operand *o = &d->operands[operand];
+    const char name[2] = { (char)('a' + operand), 0 };
+    const int32_t all = o->place != TALLY_PLACE_AXES;
+    size kept[TALLY_MAX_RANK];
+    int32_t rank = 0;
+    for (int32_t i = 0; i < d->rank; i++) {
+        if (all || (o->axes >> i & 1)) {
+            kept[rank++] = sizes[i];
+        }
+    }
+    put_tensor(to, name, (tally_dtype)o->dtype, rank, kept,
+               o->place == TALLY_PLACE_STRIDES ? o->strides : NULL, o->offset);
+}
+
 static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *targets,
                        tally_dtype out, tly_report *report)
 {
@@ -82,6 +102,9 @@ static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *
     fprintf(to, "\n/*\n * %s = %s\n", line->name, word);
     put_tensor(to, "in", (tally_dtype)d->dtype, d->rank, in_sizes,
                d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL, d->in_offset);
+    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
+        put_operand(to, d, i, in_sizes);
+    }
     put_tensor(to, "out", out, out_rank, out_sizes,
                d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL, d->out_offset);
     fputs(" * levels:", to);

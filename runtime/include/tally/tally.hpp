@@ -41,6 +41,7 @@
 #include <tally.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdarg>
 #include <cstddef>
@@ -783,7 +784,7 @@ namespace detail {
 
 /* A view without the type of its elements. It must not outlive the view, which it refers to. */
 struct argument {
-    const char *name; /* "in" or "out" */
+    const char *name; /* "in", "out", or an operand's */
     dtype type;
     const dims &sizes, &strides;
     std::int64_t room, before;
@@ -815,6 +816,9 @@ template <class C> constexpr auto viewed(C &container) noexcept -> view<element_
 }
 
 /* The types that run takes as a tensor. */
+/* The names of operands. */
+constexpr const char *operand_names[TALLY_MAX_OPERANDS] = { "a", "b", "c", "d" };
+
 template <class X> using viewed_t = std::decay_t<decltype(viewed(std::declval<X>()))>;
 template <class X, class = void> constexpr bool is_tensor_like = false;
 template <class X> constexpr bool is_tensor_like<X, std::void_t<viewed_t<X>>> = true;
@@ -1020,6 +1024,30 @@ public:
     descriptor &last(bool is = true) noexcept { return set(TALLY_LAST, is); }
     /** For max, min, argmax, argmin, cummax and cummin: NaN are skipped. */
     descriptor &ignore_nan(bool is = true) noexcept { return set(TALLY_NAN_IGNORE, is); }
+    /** Sets the expression of the value that is combined, such as "1-x" (docs/word.md). Text that is
+     *  too long is refused by check(). */
+    descriptor &map(std::string_view expression) noexcept { return set(raw_.map, expression); }
+    /** Sets the expression of the value that is stored, such as "x*y". */
+    descriptor &post(std::string_view expression) noexcept { return set(raw_.post, expression); }
+    /** Adds the next operand, a first, then b, c and d. It is packed like the input. A fifth operand
+     *  is refused by check(). */
+    descriptor &operand(dtype type) noexcept
+    {
+        tally_operand *const next = next_operand();
+        next->dtype = static_cast<std::int32_t>(type);
+        return *this;
+    }
+    /** Adds the next operand, packed over the axes `which`, counted from 0, and the same along all
+     *  others. Without axes, {}, it has one element. */
+    descriptor &operand(dtype type, const dims &which) noexcept
+    {
+        tally_operand *const next = next_operand();
+        next->dtype = static_cast<std::int32_t>(type);
+        next->place = TALLY_PLACE_AXES;
+        for (const std::int64_t d : which) /* an invalid one becomes 31, which check() refuses */
+            next->axes |= 1u << (d >= 0 && d < TALLY_MAX_RANK ? d : 31);
+        return *this;
+    }
     /** Sets the place of the input's elements. `strides` has a number of elements for each dim.
      *  `offset` is the number of elements from the pointer of a run to element (0, ..., 0). By
      *  default the input is packed. */
@@ -1105,6 +1133,22 @@ private:
         raw_.flags = is ? raw_.flags | flag : raw_.flags & ~flag;
         return *this;
     }
+    /* Text that is too long fills the field, and lacks the zero that check() asks for. */
+    descriptor &set(char (&field)[TALLY_EXPRESSION_MAX], std::string_view text) noexcept
+    {
+        std::memset(field, 0, sizeof field);
+        std::copy_n(text.data(), std::min(text.size(), sizeof field), field);
+        return *this;
+    }
+    /* A fifth operand makes the fourth one wrong. */
+    tally_operand *next_operand() noexcept
+    {
+        tally_operand *next = raw_.operands, *const last = next + TALLY_MAX_OPERANDS - 1;
+        while (next < last && next->dtype != 0)
+            next++;
+        next->reserved = next->dtype != 0 ? 1 : 0;
+        return next;
+    }
 
     tally_descriptor raw_ = TALLY_DESCRIPTOR_INIT;
     int in_count_ = -1, out_count_ = -1; /* number of strides that were given; -1: none were */
@@ -1134,6 +1178,22 @@ inline facts output_of(const tally_descriptor &d, const shape &result) noexcept
     return { result.type, result.sizes,
              is_strided ? dims(d.out_strides, result.sizes.rank()) : result.sizes.packed(),
              is_strided ? d.out_offset : 0 };
+}
+
+/* An operand that is packed over some axes has their sizes alone. */
+inline facts operand_of(const tally_descriptor &d, int which) noexcept
+{
+    const tally_operand &o = d.operands[which];
+    std::int64_t sizes[TALLY_MAX_RANK] = {};
+    int rank = 0;
+    for (int i = 0; i < d.rank; i++) {
+        if (o.place != TALLY_PLACE_AXES || (o.axes >> i & 1) != 0)
+            sizes[rank++] = d.sizes[i];
+    }
+    const dims kept(sizes, rank);
+    const bool is_strided = o.place == TALLY_PLACE_STRIDES;
+    return { static_cast<dtype>(o.dtype), kept, is_strided ? dims(o.strides, rank) : kept.packed(),
+             is_strided ? o.offset : 0 };
 }
 
 /* Checks that a tensor fits a kernel. The stride of a dim of size 1 does not matter. */
@@ -1342,6 +1402,57 @@ inline tally_kernel_options raw_of(const kernel_options &from) noexcept
 } // namespace detail
 
 /**
+ * The operands of a run, a first, then b, c and d: views, tensors or containers. An operand that is
+ * packed over some axes has the sizes of these axes; one element is a tally::scalar. Nothing is
+ * copied: the tensors must be there until the run has ended.
+ *
+ *   kernel.run(x, tally::operands(mask, scale), y);
+ */
+class operands {
+public:
+    operands() noexcept = default;
+    template <class... Each,
+              std::enable_if_t<(detail::is_tensor_like<const Each &> && ...), int> = 0>
+    explicit operands(const Each &...each) noexcept
+    {
+        static_assert(sizeof...(Each) <= TALLY_MAX_OPERANDS, "a word has at most four operands");
+        (add(detail::viewed(each)), ...);
+    }
+    int count() const noexcept { return count_; }
+
+private:
+    friend class kernel;
+
+    template <class T> void add(const view<T> &each) noexcept
+    {
+        const detail::argument a = detail::access::of("", each);
+        all_[count_++] = {
+            a.type, a.sizes, a.strides, a.room, a.before, a.is_strided, each.data()
+        };
+    }
+
+    /* A view of any element type. */
+    struct one {
+        dtype type = dtype::none;
+        dims sizes, strides;
+        std::int64_t room = 0, before = 0;
+        bool is_strided = false;
+        const void *data = nullptr;
+    };
+
+    detail::argument argument_of(int i) const noexcept
+    {
+        const one &o = all_[i];
+        return {
+            detail::operand_names[i], o.type, o.sizes, o.strides, o.room, o.before, o.is_strided
+        };
+    }
+
+    int count_ = 0;
+    one all_[TALLY_MAX_OPERANDS];
+};
+
+/**
  * A kernel. A context makes it for one descriptor, and it runs on any tensors of that descriptor's
  * dtypes, sizes and strides. It is movable and destroys itself. Many threads may call its functions
  * at once, on different outputs, except move, assignment and destructor.
@@ -1352,7 +1463,8 @@ public:
     kernel() noexcept = default;
     kernel(kernel &&other) noexcept
         : context_(std::move(other.context_)), kernel_(std::exchange(other.kernel_, nullptr)),
-          in_(std::exchange(other.in_, {})), out_(std::exchange(other.out_, {}))
+          in_(std::exchange(other.in_, {})), out_(std::exchange(other.out_, {})),
+          operands_(std::exchange(other.operands_, {}))
     {
     }
     kernel &operator=(kernel &&other) noexcept
@@ -1363,6 +1475,7 @@ public:
             kernel_ = std::exchange(other.kernel_, nullptr);
             in_ = std::exchange(other.in_, {});
             out_ = std::exchange(other.out_, {});
+            operands_ = std::exchange(other.operands_, {});
         }
         return *this;
     }
@@ -1381,14 +1494,34 @@ public:
     result<void> try_run(const In &in, Out &&out, const run_options &options = {}) const noexcept
     {
         detail::must_be_written<Out &&>();
-        return run_views(detail::viewed(in), detail::viewed(out), options);
+        return run_views(detail::viewed(in), operands(), detail::viewed(out), options);
+    }
+    /** The same for kernels with operands. Their tensors are checked as the input is, and none may
+     *  overlap the output. */
+    template <class In, class Out>
+    result<void> try_run(const In &in, const operands &with, Out &&out,
+                         const run_options &options = {}) const noexcept
+    {
+        detail::must_be_written<Out &&>();
+        return run_views(detail::viewed(in), with, detail::viewed(out), options);
     }
     /** Runs a scan in place: its result replaces its input. */
     template <class InOut>
     result<void> try_run_in_place(InOut &&x, const run_options &options = {}) const noexcept
     {
         detail::must_be_written<InOut &&>();
-        return run_views(detail::viewed(x), detail::viewed(x), options);
+        return run_views(detail::viewed(x), operands(), detail::viewed(x), options);
+    }
+    /** Runs the kernel on all the pointers that it takes, without checking the tensors:
+     *  tally_kernel_run_buffers. Set `buffers.size` to sizeof(tally_buffers). */
+    result<void> try_run_buffers(const tally_buffers &buffers,
+                                 const run_options &options = {}) const noexcept
+    {
+        detail::call_error error;
+        if (kernel_ == nullptr)
+            return detail::empty_handle("kernel");
+        const tally_run_options raw = raw_of(options);
+        return detail::done(tally_kernel_run_buffers(kernel_, &buffers, &raw, &error), error);
     }
     /** Runs the kernel without checking the tensors, which is the fastest way. The descriptor's
      *  offsets count from these pointers. The caller must make sure that dtypes, sizes and strides
@@ -1401,10 +1534,7 @@ public:
             return detail::empty_handle("kernel");
         if (options.threads == 0 && options.parallel == nullptr)
             return detail::done(tally_kernel_run(kernel_, in, out, &error), error);
-        tally_run_options raw = TALLY_RUN_OPTIONS_INIT;
-        raw.threads = options.threads;
-        raw.parallel = options.parallel;
-        raw.parallel_user = options.parallel_user;
+        const tally_run_options raw = raw_of(options);
         return detail::done(tally_kernel_run_with(kernel_, in, out, &raw, &error), error);
     }
     /** Returns the canonical word: tally_kernel_word. */
@@ -1424,6 +1554,15 @@ public:
     void run(const In &in, Out &&out, const run_options &options = {}) const
     {
         try_run(in, out, options).value();
+    }
+    template <class In, class Out>
+    void run(const In &in, const operands &with, Out &&out, const run_options &options = {}) const
+    {
+        try_run(in, with, out, options).value();
+    }
+    void run_buffers(const tally_buffers &buffers, const run_options &options = {}) const
+    {
+        try_run_buffers(buffers, options).value();
     }
     template <class InOut> void run_in_place(InOut &&x, const run_options &options = {}) const
     {
@@ -1448,22 +1587,67 @@ public:
 private:
     friend class context;
 
+    static tally_run_options raw_of(const run_options &options) noexcept
+    {
+        tally_run_options raw = TALLY_RUN_OPTIONS_INIT;
+        raw.threads = options.threads;
+        raw.parallel = options.parallel;
+        raw.parallel_user = options.parallel_user;
+        return raw;
+    }
+
+    int operand_count() const noexcept
+    {
+        int count = 0;
+        while (count < TALLY_MAX_OPERANDS && operands_[count].type != dtype::none)
+            count++;
+        return count;
+    }
+
+    result<void> fit(const operands &with) const noexcept
+    {
+        const int count = operand_count();
+        if (with.count_ != count)
+            return detail::fail(status::invalid,
+                                detail::operand_names[std::min(with.count_, count)],
+                                "%d operands, and the kernel has %d", with.count_, count);
+        result<void> right;
+        for (int i = 0; i < count && right; i++)
+            right = detail::fits(with.argument_of(i), operands_[i]);
+        return right;
+    }
+
     template <class T, class U>
-    result<void> run_views(const view<T> &in, const view<U> &out,
+    result<void> run_views(const view<T> &in, const operands &with, const view<U> &out,
                            const run_options &options) const noexcept
     {
         result<void> right = kernel_ != nullptr ? detail::fits(detail::access::of("in", in), in_)
                                                 : result<void>(detail::empty_handle("kernel"));
         if (right)
             right = detail::fits(detail::access::of("out", out), out_);
-        return right ? try_run_unchecked(detail::origin(in.data(), in_.offset),
-                                         detail::origin(out.data(), out_.offset), options)
-                     : right;
+        if (right)
+            right = fit(with);
+        if (!right)
+            return right;
+        const T *const first = detail::origin(in.data(), in_.offset);
+        if (with.count_ == 0)
+            return try_run_unchecked(first, detail::origin(out.data(), out_.offset), options);
+        tally_buffers buffers = {};
+        buffers.size = sizeof buffers;
+        buffers.in = first;
+        buffers.out = detail::origin(out.data(), out_.offset);
+        for (int i = 0; i < with.count_; i++) {
+            const auto bytes = static_cast<std::int64_t>(bytes_of(operands_[i].type));
+            buffers.operand[i] = detail::origin(static_cast<const char *>(with.all_[i].data),
+                                                operands_[i].offset * bytes);
+        }
+        return try_run_buffers(buffers, options);
     }
 
     detail::shared_context context_;
     tally_kernel *kernel_ = nullptr;
     detail::facts in_, out_;
+    std::array<detail::facts, TALLY_MAX_OPERANDS> operands_; /* dtype::none: there is none */
 };
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -1557,6 +1741,15 @@ public:
                                         : result<void>(made.error());
         return right ? std::move(made) : result<tensor<made_of>>(right.error());
     }
+    /** The same for words with operands. The word says their dtypes and places, as in
+     *  "cumsum:axis=1,a=f32/0,map=x*a"; those without a dtype have the input's. */
+    template <class In, class Out, std::enable_if_t<detail::is_tensor_like<Out &>, int> = 0>
+    result<void> try_run(std::string_view word, const In &in, const operands &with, Out &&out,
+                         const kernel_options &options = {}) const noexcept
+    {
+        const result<kernel> made = try_make(word, in, out, options);
+        return made ? made->try_run(in, with, out) : result<void>(made.error());
+    }
     /** Runs a scan in place: its result replaces its input. */
     template <class InOut>
     result<void> try_run_in_place(std::string_view word, InOut &&x,
@@ -1584,6 +1777,8 @@ public:
         made.context_ = context_;
         made.in_ = detail::input_of(what.raw());
         made.out_ = detail::output_of(what.raw(), *output);
+        for (int i = 0; i < TALLY_MAX_OPERANDS && what.raw().operands[i].dtype != 0; i++)
+            made.operands_[i] = detail::operand_of(what.raw(), i);
         return made;
     }
     /** Makes the kernel for a complete word, "cumprod:f32:3x4:axis=1". */
@@ -1650,6 +1845,12 @@ public:
              const kernel_options &options = {}) const
     {
         try_run(word, in, out, options).value();
+    }
+    template <class In, class Out, std::enable_if_t<detail::is_tensor_like<Out &>, int> = 0>
+    void run(std::string_view word, const In &in, const operands &with, Out &&out,
+             const kernel_options &options = {}) const
+    {
+        try_run(word, in, with, out, options).value();
     }
     template <class Element = void, class In>
     auto run(std::string_view word, const In &in, const kernel_options &options = {}) const
