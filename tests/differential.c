@@ -13,8 +13,9 @@
  * that to those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context
  * with TALLY_COMPILE_BACKGROUND has them first. --stages: words have operands, `map` and `post`.
  * These run on the engine library alone, and the summary counts those that have no kernels.
- * Operators by default: `made`, those that kernels exist for, on Vulkan devices scans; of reductions and of operators that are named with those
- * outputs, too, that are wider than the input. Every failure prints one line that repeats it alone.
+ * Operators by default: `made`, those that kernels exist for, on Vulkan devices scans; of
+ * reductions and of operators that are named with those outputs, too, that are wider than the
+ * input. Every failure prints one line that repeats it alone.
  * SIGTERM ends the case in work, and the summary says how many there were until then.
  * Exit status: 0 if every device is there, no case failed, none was refused but for a dtype that
  * its device says it lacks, and at least one passed.
