@@ -67,7 +67,8 @@ static tally_status need(work *w, const tly_ahead_word_order *word, const tly_pr
 
 /* ---- the launches' structs (runtime/making/ahead.h) ----------------------------------------- */
 
-/* A launch: the names of its functions begin with `prefix`, and its arrays have so many elements. */
+/* A launch: the names of its functions begin with `prefix`, and its arrays have so many
+ * elements. */
 typedef struct launch {
     const char *prefix;
     size_t tensors, fact_words, descriptor_words;

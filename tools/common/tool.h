@@ -105,10 +105,10 @@ typedef struct tly_options {
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
     const char *plans, *prefix, *raw, *run;
     const char *operand_data[TALLY_MAX_OPERANDS]; /* --data NAME=KIND */
-    const char *operand_raw[TALLY_MAX_OPERANDS]; /* --raw NAME=TENSOR */
-    int32_t threads, jobs, seconds; /* 0: not given */
-    int64_t steps;                  /* likewise */
-    char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
+    const char *operand_raw[TALLY_MAX_OPERANDS];  /* --raw NAME=TENSOR */
+    int32_t threads, jobs, seconds;               /* 0: not given */
+    int64_t steps;                                /* likewise */
+    char plan[TLY_MOST_PLAN];                     /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */

@@ -1024,12 +1024,14 @@ public:
     descriptor &last(bool is = true) noexcept { return set(TALLY_LAST, is); }
     /** For max, min, argmax, argmin, cummax and cummin: NaN are skipped. */
     descriptor &ignore_nan(bool is = true) noexcept { return set(TALLY_NAN_IGNORE, is); }
-    /** Sets the expression of the value that is combined, such as "1-x" (docs/word.md). Text that is
+    /** Sets the expression of the value that is combined, such as "1-x" (docs/word.md). Text that
+     * is
      *  too long is refused by check(). */
     descriptor &map(std::string_view expression) noexcept { return set(raw_.map, expression); }
     /** Sets the expression of the value that is stored, such as "x*y". */
     descriptor &post(std::string_view expression) noexcept { return set(raw_.post, expression); }
-    /** Adds the next operand, a first, then b, c and d. It is packed like the input. A fifth operand
+    /** Adds the next operand, a first, then b, c and d. It is packed like the input. A fifth
+     * operand
      *  is refused by check(). */
     descriptor &operand(dtype type) noexcept
     {
