@@ -166,7 +166,9 @@ int tly_has_sign(const tly_build *c);    /* it is an integer with a sign */
 
 /* A loaded element through `map`: of words with expressions a value of their type, else itself. */
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
-/* The input's elements at a place, loaded and mapped. */
+/* The input's elements at a place, loaded and mapped: as values of the expressions' type, and as
+ * accumulators. */
+kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes);
 kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes);
 /* The result of a state before it goes through `post`, an accumulator; and then through it, to be
  * stored. Together they are tly_show. */

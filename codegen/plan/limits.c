@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limits that templates for CPUs share; see limits.h. */
 #include "limits.h"
+#include "operator.h"
 
 int32_t tly_line_elements(const tly_problem *p)
 {
@@ -17,4 +18,10 @@ const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
 {
     int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     return bytes > TLY_MOST_VECTOR_BYTES ? "a vector holds up to 64 bytes of accumulators" : NULL;
+}
+
+int tly_shows_otherwise(const tly_problem *p)
+{
+    return tly_has_expression(p, TLY_EXPRESSION_POST) ||
+           (p->program.type != 0 && tly_operator_of(p)->compares);
 }

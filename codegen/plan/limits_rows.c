@@ -162,7 +162,7 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    return p->order != TALLY_ORDER_SERIAL && (p->program.type != 0 || is_long(p, t));
+    return p->order != TALLY_ORDER_SERIAL && (tly_shows_otherwise(p) || is_long(p, t));
 }
 
 const tly_template_limits tly_rows_limits = {

@@ -6,6 +6,8 @@
  */
 #include "short.h"
 
+#include <string.h>
+
 /* Rows of which a call has few are read and written where they lie, one by one, by masks. A call
  * of one row of 5, 12, 16, 48 f32, ns: by batches 38, 59, 40, 80, so 14, 15, 16, 19; the C loop
  * 3, 5, 6, 19 (Zen 4, AVX-512). Where no instruction has masks, parts of vectors go by powers of
@@ -18,7 +20,7 @@ static int takes_few(const tly_short *s)
     const tly_build *c = s->c;
     unsigned mask = (unsigned)c->t->mask_bytes;
     int masked = mask > 0 && mask <= c->bytes[TLY_IN] && mask <= c->bytes[TLY_OUT];
-    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 &&
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && s->mapped == 0 &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -118,9 +120,14 @@ static void lay_out(tly_short *s, tly_launch *launch)
     int64_t elements = (most_elements(s) + 3 * line + s->step) / line * line;
     int64_t buffer = elements * c->bytes[TLY_OUT];
     int64_t first = tly_stored_step(c) < 0 ? buffer - c->bytes[TLY_OUT] : 0; /* the highest */
+    int64_t used = (table + pad + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     kir_value scratch = arg(c, KIR_ARG_SCRATCH);
     launch->chunk = 0;
-    launch->scratch_bytes = (table + pad + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
+    launch->scratch_bytes = used;
+    if (s->mapped) {
+        launch->scratch_bytes += TLY_CONGRUENT_BYTES + (elements * size + 63) / 64 * 64;
+        s->mapped = tly_congruent(c, ptradd(c, scratch, imm(c, used)), arg(c, KIR_ARG_IN));
+    }
     s->table = scratch;
     s->pad = ptradd(c, scratch, imm(c, table + (c->p->tensor[TLY_IN].step < 0 ? pad - size : 0)));
     s->buffer = tly_congruent(c, ptradd(c, scratch, imm(c, table + pad + first)),
@@ -195,9 +202,45 @@ static tly_short begin_short(tly_build *c)
     return s;
 }
 
-void tly_build_short(tly_build *c, tly_launch *launch)
+/* The problem of what a batch is once its elements are mapped: rows of packed elements of the
+ * expressions' type. Its outer strides in the input are not those of the launch. */
+static tly_problem mapped_problem(const tly_build *c)
 {
+    tly_problem p = *c->p;
+    p.tensor[TLY_IN] = (tly_tensor_facts){ (uint8_t)c->element, 1 };
+    memset(&p.program, 0, sizeof p.program);
+    return p;
+}
+
+/* Maps the elements of a batch, which is dense. */
+static kir_value map_batch(tly_build *c, const tly_short *s, kir_value row, kir_value count)
+{
+    const tly_row from = tly_row_address(c, row);
+    kir_value full = tly_round_down(c, count, c->lanes);
+    tly_region vectors = { 0 }, rest = { 0 };
+    for (int whole = 1; whole >= 0; whole--) {
+        tly_region *l = whole ? &vectors : &rest;
+        const unsigned lanes = whole ? c->lanes : 1;
+        emit_for(c, l, whole ? imm(c, 0) : full, whole ? full : count, imm(c, lanes));
+        const tly_place at = tly_place_in(&from, l->i, 0);
+        kir_store(c->b, tly_at(c, s->mapped, l->i, c->element_bytes), 0,
+                  tly_mapped_at(c, &at, lanes), c->element_bytes, 0);
+        emit_end(c, l);
+    }
+    return s->mapped;
+}
+
+void tly_build_short(tly_build *build, tly_launch *launch)
+{
+    const int maps = build->p->program.type != 0;
+    const tly_problem problem = mapped_problem(build);
+    tly_build inner = *build, *c = maps ? &inner : build;
+    if (maps) {
+        inner.p = &problem;
+        inner.bytes[TLY_IN] = build->element_bytes;
+    }
     tly_short s = begin_short(c);
+    s.mapped = maps ? arg(c, KIR_ARG_IN) : 0; /* something that is no 0, until it is laid out */
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     tly_region rest = { 0 }, l = { 0 };
     if (s.fixed)
@@ -218,7 +261,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
     tly_short_piece batch = {
-        .in = tly_row_address(c, l.i).at[TLY_IN],
+        .in = maps ? map_batch(build, &s, l.i, count) : tly_row_address(c, l.i).at[TLY_IN],
         .count = count,
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),

@@ -36,6 +36,9 @@ typedef struct tly_short {
     /* With `fixed`: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
+    /* Of words with expressions, the elements of a batch once they are mapped; else 0. `c` then
+     * builds a kernel whose input that is. */
+    kir_value mapped;
 } tly_short;
 
 /* A piece is some whole rows: where they are read and stored. */

@@ -273,9 +273,14 @@ kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
     return x;
 }
 
+kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes)
+{
+    return tly_map(c, at, tly_loaded(c, load_at(c, at, TLY_IN, lanes)));
+}
+
 kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
-    return tly_widen(c, tly_map(c, at, tly_loaded(c, load_at(c, at, TLY_IN, lanes))));
+    return tly_widen(c, tly_mapped_at(c, at, lanes));
 }
 
 kir_value tly_post(tly_build *c, const tly_place *at, kir_value y)
