@@ -167,11 +167,12 @@ static const char *const words[] = {
     "cumsum:f16:9x11x13:axis=1,in=-200x-15x-1@2000,out=1000x-14x1@200",
 };
 
-static tly_push place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
+/* The first step. */
+static tly_push place(const tly_gpu_steps *steps, uint64_t in, uint64_t out, uint64_t scratch)
 {
     const tly_gpu_bases bases = { .tensor = { [TLY_IN] = in, [TLY_OUT] = out },
                                   .scratch = scratch };
-    return tly_gpu_step_place(step, &bases);
+    return tly_gpu_step_place(steps, 0, &bases);
 }
 
 Test(vulkan_launch, every_element_once)
@@ -418,7 +419,7 @@ Test(vulkan_launch, the_ends_of_64_bits)
             l.pass[0].per_group = 1;
             tly_gpu_steps steps = make(far[i], &l, &small, TALLY_OK, "");
             cr_assert_gt(steps.count, 0);
-            place(steps.step, 0, 0, 0);
+            place(&steps, 0, 0, 0);
             tly_gpu_bind((int64_t)(0 - (uint64_t)steps.low[TLY_IN]), steps.low[TLY_IN],
                          steps.end[TLY_IN], 16);
             tly_gpu_steps_free(&steps);
@@ -455,8 +456,8 @@ Test(vulkan_launch, alignment_of_reductions)
         u.plan.steps_rank = u.geometry.reduced_rank;
         cr_assert_eq(tly_gpu_steps_make(&u.problem, &u.geometry, &u.plan, &l, &roomy, &s, &error),
                      TALLY_OK, "%s", error.message);
-        cr_expect_eq(place(s.step, 32, 4, 0).flags, table[i].flags, "%s", table[i].word);
-        cr_expect_eq(place(s.step, 36, 64, 0).flags, 0, "%s", table[i].word);
+        cr_expect_eq(place(&s, 32, 4, 0).flags, table[i].flags, "%s", table[i].word);
+        cr_expect_eq(place(&s, 36, 64, 0).flags, 0, "%s", table[i].word);
         tly_gpu_steps_free(&s);
     }
 }
@@ -465,15 +466,15 @@ Test(vulkan_launch, placing)
 {
     tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
     tly_gpu_steps s = make("cumsum:f32:7x100:axis=1", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(place(s.step, 32, 64, 5).scratch, 5);
-    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(place(s.step, 32, 72, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(&s, 32, 64, 5).scratch, 5);
+    cr_assert_eq(place(&s, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 72, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x100:axis=1,reverse", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(place(s.step, 32, 68, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(&s, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 68, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x99:axis=1", &l, &roomy, TALLY_OK, "");
     cr_assert_eq(s.step->push.flags, 0, "a row's stride is no multiple of 16 bytes");

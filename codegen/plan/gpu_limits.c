@@ -173,7 +173,7 @@ const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
     if (plan->index_bits == 64 && !plan->addresses)
         return "offsets of 64 bits are for addresses";
     if (!plan->addresses && tly_gpu_needs_addresses(p, g, caps))
-        return "a tensor is larger than a storage buffer may be";
+        return "a tensor is larger than a storage buffer may be, or there are too many tensors";
     if (plan->addresses && plan->index_bits == 32 && tly_gpu_needs_64_bits(p, g))
         return "offsets of 32 bits do not reach all of a tensor";
     return NULL;

@@ -112,16 +112,24 @@ static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
 
 static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 {
-    int64_t in = span_bytes(g->tensor[TLY_IN].low, g->tensor[TLY_IN].high, p->tensor[TLY_IN].dtype);
-    int64_t out = span_bytes(g->tensor[TLY_OUT].low, g->tensor[TLY_OUT].high,
-                             p->tensor[TLY_OUT].dtype);
-    return in > out ? in : out;
+    int64_t longest = 0;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        int64_t span = span_bytes(g->tensor[t].low, g->tensor[t].high, p->tensor[t].dtype);
+        longest = span > longest ? span : longest;
+    }
+    return longest;
+}
+
+static int has_bindings(const tly_problem *p, const tly_caps *caps)
+{
+    return tly_gpu_bindings(p) <= tly_gpu_most_bindings(caps);
 }
 
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     /* A binding begins and ends at the device's alignment. */
-    return longest_span(p, g) > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
+    return longest_span(p, g) > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16 ||
+           !has_bindings(p, caps);
 }
 
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
@@ -131,13 +139,19 @@ int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
 
 #define KEY(field) offsetof(tly_gpu_plan, field)
 
-/* Storage buffers where they reach; beyond, device addresses, with offsets of 32 bits (signed)
- * while a tensor spans less than 2 GiB. */
+/* Storage buffers where they reach and the device has enough; beyond, device addresses, with offsets
+ * of 32 bits (signed) while a tensor spans less than 2 GiB. */
 static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
                                      const tly_caps *caps, const tly_forced *forced,
                                      tly_gpu_plan *plan, tally_error *e)
 {
     plan->addresses = tly_gpu_needs_addresses(p, g, caps);
+    if (!caps->addresses && !has_bindings(p, caps))
+        return tly_fail(e, TALLY_UNSUPPORTED, "device",
+                        "the kernel needs %u storage buffers, the device's "
+                        "maxPerStageDescriptorStorageBuffers is %u, and it lacks "
+                        "bufferDeviceAddress",
+                        tly_gpu_bindings(p), tly_gpu_most_bindings(caps));
     if (plan->addresses && !caps->addresses)
         return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
                         "a tensor of %lld bytes is above maxStorageBufferRange (%u), and the "
