@@ -93,7 +93,11 @@ static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t thr
         return TALLY_OK;
     memset(g->scratch, 0xee, g->steps.scratch_bytes); /* nothing may be expected there */
     const tly_gpu_bases bases = {
-        .tensor = { [TLY_IN] = (uintptr_t)buffers->in, [TLY_OUT] = (uintptr_t)buffers->out },
+        .tensor = {
+#define BASE(T, t, member, is_written, home, meaning) [TLY_##T] = (uintptr_t)buffers->member,
+            TLY_TENSORS(BASE)
+#undef BASE
+        },
         .scratch = (uintptr_t)g->scratch
     };
     for (size_t i = 0; i < g->steps.count && !status; i++) {

@@ -114,7 +114,8 @@ static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 {
     int64_t longest = 0;
     for (int t = 0; t < tly_tensors_of(p); t++) {
-        int64_t span = span_bytes(g->tensor[t].low, g->tensor[t].high, p->tensor[t].dtype);
+        const tly_tensor_place *place = &g->tensor[t];
+        int64_t span = span_bytes(place->low, place->high, p->tensor[t].dtype);
         longest = span > longest ? span : longest;
     }
     return longest;
