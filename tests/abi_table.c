@@ -49,7 +49,8 @@ int main(void)
     row(AT_##cpu(tly_args, member), AT_##push(tly_push, member), \
         AT_##block(tly_gpu_block, member), #member, meaning);
 #define TENSOR(T, t, member, is_written, home, meaning) \
-    row(offsetof(tly_args, tensor[TLY_##T]), TENSOR_AT_##home(offsetof(tly_push, tensor[TLY_##T])), \
+    row(offsetof(tly_args, tensor[TLY_##T]), \
+        TENSOR_AT_##home(offsetof(tly_push, tensor[TLY_##T])), \
         offsetof(tly_gpu_block, tensor[TLY_##T]), #t, "a tensor: " meaning);
     head("field");
     TLY_LAUNCH_FIELDS(FIELD, FIELD)

@@ -207,8 +207,8 @@ static void expect_operands(const model *m, const tly_gpu_block *b, const tly_pu
             row_address(m, p, row, &in, &out);
             for (int64_t i = 0; i < p->length; i++) {
                 const int64_t of = in + i * p->tensor[TLY_IN].axis;
-                cr_assert_eq(a + i * b->tensor[TLY_A].axis, times * of + 4 * plus, "%lld, %lld, %lld",
-                             (long long)row, (long long)lane, (long long)i);
+                cr_assert_eq(a + i * b->tensor[TLY_A].axis, times * of + 4 * plus,
+                             "%lld, %lld, %lld", (long long)row, (long long)lane, (long long)i);
             }
         }
     }

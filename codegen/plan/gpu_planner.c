@@ -129,7 +129,8 @@ static int has_bindings(const tly_problem *p, const tly_caps *caps)
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     /* A binding begins and ends at the device's alignment. */
-    return longest_span(p, g) > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16 ||
+    return longest_span(p, g) >
+               (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16 ||
            !has_bindings(p, caps);
 }
 

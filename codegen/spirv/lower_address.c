@@ -204,7 +204,7 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
 
 static const char *name_of(unsigned binding)
 {
-    return binding == TLY_GPU_SCRATCH ? "scratch"
+    return binding == TLY_GPU_SCRATCH  ? "scratch"
            : binding < TLY_GPU_SCRATCH ? tly_tensor_name((int)binding)
                                        : tly_tensor_name((int)binding - 1);
 }

@@ -109,7 +109,8 @@ void tly_spv_lower_load(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
     int64_t at = inst->imm;
     for (unsigned i = 0; i < count; i++) {
         unsigned log2 = pieces[i], each = log2 < 2 ? 1 : 1u << (log2 - 2);
-        uint32_t id = shared ? WORD(l, Load, in_shared(l, p, at)) : tly_spv_load_piece(l, p, at, log2);
+        uint32_t id = shared ? WORD(l, Load, in_shared(l, p, at))
+                             : tly_spv_load_piece(l, p, at, log2);
         at += INT64_C(1) << log2;
         if (at_once(l, inst, count)) {
             uint32_t shape = tly_spv_type(l, type);

@@ -98,8 +98,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->lanes >= 1 && (p->form == TLY_ROWS ? p->interleave : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
                 l->block_bytes == (tly_gpu_has_block(p) ? sizeof(tly_gpu_block) : 0) &&
-                l->header_bytes >= l->block_bytes &&
-                plan->steps_rank == g->reduced_rank &&
+                l->header_bytes >= l->block_bytes && plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_TILES && l->pass[i].per_group > 0 &&
@@ -292,8 +291,8 @@ static uint32_t aligned_strides(const list *a)
 /* Whether a step's operands begin where those of the step before do. */
 static int goes_on(const tly_gpu_steps *steps, const int64_t *operand)
 {
-    return steps->count > 0 && memcmp(steps->step[steps->count - 1].operand, operand,
-                                      sizeof steps->step->operand) == 0;
+    return steps->count > 0 &&
+           memcmp(steps->step[steps->count - 1].operand, operand, sizeof steps->step->operand) == 0;
 }
 
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)

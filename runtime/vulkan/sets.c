@@ -136,10 +136,9 @@ VkDescriptorSet tly_vk_set_write(const tally_vulkan_kernel *k, const tly_vk_sets
                          &bases->tensor[TLY_OUT]);
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
         /* A tensor without elements is never touched: any buffer will do. */
-        info[tly_gpu_binding_of(t)] = s->end[t] > s->low[t]
-                                          ? bind(v, &places->tensor[t], s->low[t], s->end[t],
-                                                 &bases->tensor[t])
-                                          : info[TLY_OUT];
+        info[tly_gpu_binding_of(t)] = s->end[t] > s->low[t] ? bind(v, &places->tensor[t], s->low[t],
+                                                                   s->end[t], &bases->tensor[t])
+                                                            : info[TLY_OUT];
     }
     /* Nor may a scratch be that a module declares. */
     info[TLY_GPU_SCRATCH] = s->scratch_bytes > 0 ? bind(v, &places->scratch, 0,

@@ -32,8 +32,8 @@ typedef struct tally_manifest_module {
 typedef struct tally_manifest_buffer {
     const char *name; /* "in", "out", "scratch" or "parameters", and "a" to "d" for operands */
     uint32_t set, binding;
-    uint64_t bytes;      /* the least size; tensors begin with the element of index 0 */
-    uint32_t data_bytes; /* bytes in `data`; 0 except for "parameters" */
+    uint64_t bytes;            /* the least size; tensors begin with the element of index 0 */
+    uint32_t data_bytes;       /* bytes in `data`; 0 except for "parameters" */
     const unsigned char *data; /* the bytes that the buffer must begin with */
 } tally_manifest_buffer;
 
