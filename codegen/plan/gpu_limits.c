@@ -131,7 +131,9 @@ static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *ca
 /* What is copied goes the way of elements that are states. */
 static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 {
-    return tly_is_plain(p) ? refuses_lanes(p, caps) : "a copy has no use for this operator";
+    return p->program.type != 0 ? "a copy has no expressions"
+           : tly_is_plain(p)    ? refuses_lanes(p, caps)
+                                : "a copy has no use for this operator";
 }
 
 static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
