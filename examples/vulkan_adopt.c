@@ -188,10 +188,12 @@ static void run_frame(const engine *e, uint32_t more, const tally_vulkan_kernel 
 {
     const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const VkPipelineStageFlags transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const tally_vulkan_buffers parts = { sizeof parts,
-                                         { e->buffer, e->at[COUNTS], e->at[PARTS], 0 },
-                                         { e->buffer, e->at[BEGINS], e->at[PARTS], 0 },
-                                         { e->buffer, e->at[SCRATCH], e->at[PARTS], 0 } };
+    const tally_vulkan_buffers parts = {
+        .size = sizeof parts,
+        .in = { e->buffer, e->at[COUNTS], e->at[PARTS], 0 },
+        .out = { e->buffer, e->at[BEGINS], e->at[PARTS], 0 },
+        .scratch = { e->buffer, e->at[SCRATCH], e->at[PARTS], 0 },
+    };
     const VkBufferCopy copy = { e->at[BEGINS], e->at[COPY], BYTES };
     const VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
     const VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,

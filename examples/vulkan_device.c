@@ -146,6 +146,8 @@ static const char *lacks(device *d, const host_needs *n)
           "workgroups that are so large" },
         { limits->maxComputeSharedMemorySize >= n->workgroup_bytes, "so much workgroup memory" },
         { limits->maxStorageBufferRange >= n->buffer_bytes, "storage buffers that are so large" },
+        { limits->maxPerStageDescriptorStorageBuffers >= n->storage_buffers,
+          "so many storage buffers" },
     };
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         if (!facts[i].there) {

@@ -30,6 +30,7 @@ typedef struct host_needs {
     uint32_t workgroup;           /* invocations */
     uint32_t workgroup_bytes;     /* of workgroup memory */
     uint64_t buffer_bytes;        /* of the largest storage buffer */
+    uint32_t storage_buffers;     /* that a stage must be able to have; 0: what every device has */
 } host_needs;
 
 /* Ends the process unless `good`. */

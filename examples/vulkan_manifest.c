@@ -4,7 +4,7 @@
  *
  *   tally compile rows=cumsum:f32:64x1000:axis=1 -o rows.h --device vulkan
  *   cc -DHEADER='"rows.h"' -DKERNEL=rows vulkan_manifest.c vulkan_host.c vulkan_device.c -lvulkan
- *   ./a.out IN OUT              # files of elements, as they lie in memory
+ *   ./a.out IN OUT [A B C D]    # files of elements, as they lie in memory; A to D: operands
  *
  * Here is all that the manifest asks of an engine; the other two files are in place of what an
  * engine has. The program takes any device that has what the kernel needs, also another one than
@@ -17,7 +17,8 @@
 
 #include HEADER
 
-enum { ALIGN = 256, BUFFERS = 3, MODULES = 3 }; /* no device aligns more, no kernel has more */
+enum { ALIGN = 256, BUFFERS = 7, MODULES = 3 }; /* no device aligns more, no kernel has more */
+enum { IN, OUT, FIRST_OPERAND = 3 };            /* of the buffers */
 
 static const tally_manifest *const m = &KERNEL;
 
@@ -36,7 +37,8 @@ static host_needs needs_of_kernel(void)
                          .features = m->features,
                          .properties = m->properties,
                          .subgroup_size = m->subgroup_size,
-                         .subgroup_operations = m->subgroup_operations };
+                         .subgroup_operations = m->subgroup_operations,
+                         .storage_buffers = m->storage_buffers };
     for (uint32_t i = 0; i < m->module_count; i++) {
         const tally_manifest_module *module = &m->modules[i];
         needs.workgroup = larger(needs.workgroup, module->workgroup);
@@ -51,7 +53,7 @@ static host_needs needs_of_kernel(void)
     return needs;
 }
 
-/* All buffers are ranges of one: "in", "out", then what the kernel has for itself. */
+/* All buffers are ranges of one: "in", "out", what the kernel has for itself, then the operands. */
 static void make_ranges(host *h, VkDescriptorBufferInfo ranges[BUFFERS])
 {
     uint64_t end = 0;
@@ -115,22 +117,33 @@ static void record(const host *h, const VkDescriptorBufferInfo *ranges, VkPipeli
                  VK_ACCESS_HOST_READ_BIT);
 }
 
+static void read_tensor(const host *h, const VkDescriptorBufferInfo *range, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    must(file != NULL, "opening a tensor");
+    must(fread(h->memory + range->offset, 1, range->range, file) > 0, "reading");
+    fclose(file);
+}
+
 int main(int count, char **args)
 {
     host h;
     VkDescriptorBufferInfo ranges[BUFFERS];
     VkPipeline pipelines[MODULES];
-    FILE *in = count == 3 ? fopen(args[1], "rb") : NULL, *out;
-    must(in != NULL, "opening IN");
+    const uint32_t operands = m->buffer_count > FIRST_OPERAND ? m->buffer_count - FIRST_OPERAND : 0;
+    must(count == 3 + (int)operands, "finding a file for each tensor");
     const host_needs needs = needs_of_kernel();
     host_open(&h, &needs);
     make_ranges(&h, ranges);
-    must(fread(h.memory + ranges[0].offset, 1, ranges[0].range, in) > 0, "reading");
+    read_tensor(&h, &ranges[IN], args[1]);
+    for (uint32_t i = 0; i < operands; i++) {
+        read_tensor(&h, &ranges[FIRST_OPERAND + i], args[3 + i]);
+    }
     record(&h, ranges, make_pipelines(&h, ranges, pipelines), pipelines);
     host_run(&h);
-    out = fopen(args[2], "wb");
+    FILE *out = fopen(args[2], "wb");
     must(out != NULL, "opening OUT");
-    must(fwrite(h.memory + ranges[1].offset, 1, ranges[1].range, out) == ranges[1].range &&
+    must(fwrite(h.memory + ranges[OUT].offset, 1, ranges[OUT].range, out) == ranges[OUT].range &&
              fclose(out) == 0,
          "writing");
     return 0;

@@ -30,6 +30,7 @@ groups_y = 65535
 shared_bytes = 32768
 buffer_range = 4294967295
 offset_align = 16
+storage_buffers = 31
 trip_limit = 0
 progress = 0
 saturation = 24576

@@ -31,6 +31,7 @@ groups_y = 65535
 shared_bytes = 65536
 buffer_range = 4294967295
 offset_align = 4
+storage_buffers = 65535
 trip_limit = 0
 progress = 1
 saturation = 16384

@@ -31,6 +31,7 @@ groups_y = 65535
 shared_bytes = 32768
 buffer_range = 134217728
 offset_align = 16
+storage_buffers = 32
 trip_limit = 65000
 progress = 0
 saturation = 64

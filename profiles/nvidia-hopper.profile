@@ -30,6 +30,7 @@ groups_y = 65535
 shared_bytes = 49152
 buffer_range = 4294967295
 offset_align = 16
+storage_buffers = 1048576
 trip_limit = 0
 progress = 1
 saturation = 270336

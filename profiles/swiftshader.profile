@@ -31,6 +31,7 @@ groups_y = 65535
 shared_bytes = 32768
 buffer_range = 1073741824
 offset_align = 256
+storage_buffers = 30
 trip_limit = 0
 progress = 1
 saturation = 64

@@ -101,14 +101,6 @@ static tally_status refuse_stages(const tally_descriptor *full, tally_error *err
                                     "no kernels exist for words with %s", field);
 }
 
-static tally_status refuse_on_device(const tly_request *request, tally_error *error)
-{
-    return request->level != TLY_LEVEL_NONE || !tly_has_stages(&request->full)
-               ? TALLY_OK
-               : tly_fail(error, TALLY_UNSUPPORTED, "device",
-                          "no Vulkan kernels exist for words with expressions");
-}
-
 /* A kernel that runs needs every size. */
 static tally_status take(const tally_descriptor *descriptor, const tally_kernel_options *options,
                          tly_asked asked, tally_kernel_options *known, tly_request *request,
@@ -143,9 +135,6 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
         status = tly_request_target(context, &known, request, error);
     }
     if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
-        status = refuse_on_device(request, error);
-    }
-    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
         find_problem(&known, request);
     }
     return status;
@@ -167,11 +156,8 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
     request->level = TLY_LEVEL_NONE;
     request->vulkan = vulkan;
     request->caps = *tly_vulkan_caps(vulkan);
-    status = refuse_on_device(request, error);
-    if (status == TALLY_OK) {
-        find_problem(&known, request);
-    }
-    return status;
+    find_problem(&known, request);
+    return TALLY_OK;
 }
 
 /* --- preparing the launch ------------------------------------------------------------------ */

@@ -186,6 +186,8 @@ kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y);
 kir_value tly_loaded(tly_build *c, kir_value storage);
 /* Stored elements of any dtype as values of the expressions' type, which has all of them. */
 kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value storage);
+/* A sum, difference or product of two values of that type, which may be computed in more bits. */
+kir_value tly_wrap(tly_build *c, kir_value x);
 /* An accumulator that is a result, as a value of that type. */
 kir_value tly_as_element(tly_build *c, kir_value y);
 

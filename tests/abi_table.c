@@ -15,6 +15,10 @@ enum { NOWHERE = -1, IN_TASK = -2 };
 #define AT_F64 AT_I64
 #define AT_F32 AT_I64
 
+/* Of a tensor's part of the push constants. */
+#define TENSOR_AT_PUSH(at) (int)(at)
+#define TENSOR_AT_BLOCK(at) NOWHERE
+
 static void cell(int at)
 {
     if (at == NOWHERE) {
@@ -45,7 +49,8 @@ int main(void)
     row(AT_##cpu(tly_args, member), AT_##push(tly_push, member), \
         AT_##block(tly_gpu_block, member), #member, meaning);
 #define TENSOR(T, t, member, is_written, home, meaning) \
-    row(offsetof(tly_args, tensor[TLY_##T]), offsetof(tly_push, tensor[TLY_##T]), \
+    row(offsetof(tly_args, tensor[TLY_##T]), \
+        TENSOR_AT_##home(offsetof(tly_push, tensor[TLY_##T])), \
         offsetof(tly_gpu_block, tensor[TLY_##T]), #t, "a tensor: " meaning);
     head("field");
     TLY_LAUNCH_FIELDS(FIELD, FIELD)
@@ -56,6 +61,6 @@ int main(void)
         AT_##block(tly_block_tensor, member), #member, meaning);
     printf("\n");
     head("of a tensor");
-    TLY_TENSOR_FIELDS(FIELD, FIELD, , , PUSH)
+    TLY_FIELDS_AT(FIELD, FIELD, , , PTR, L64, PTR, L64)
     return 0;
 }

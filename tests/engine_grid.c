@@ -92,19 +92,25 @@ static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t thr
     if (g->empty)
         return TALLY_OK;
     memset(g->scratch, 0xee, g->steps.scratch_bytes); /* nothing may be expected there */
-    if (g->steps.has_block)
-        memcpy(g->scratch, &g->steps.block, sizeof g->steps.block);
     const tly_gpu_bases bases = {
-        .tensor = { [TLY_IN] = (uintptr_t)buffers->in, [TLY_OUT] = (uintptr_t)buffers->out },
+        .tensor = {
+#define BASE(T, t, member, is_written, home, meaning) [TLY_##T] = (uintptr_t)buffers->member,
+            TLY_TENSORS(BASE)
+#undef BASE
+        },
         .scratch = (uintptr_t)g->scratch
     };
     for (size_t i = 0; i < g->steps.count && !status; i++) {
         const tly_gpu_step *step = &g->steps.step[i];
         const tly_gpu_pass *pass = &g->launch.pass[step->pass];
-        tly_push push = tly_gpu_step_place(step, &bases);
+        tly_push push = tly_gpu_step_place(&g->steps, i, &bases);
         push.flags |= flags;
+        if (step->block) {
+            const tly_gpu_block block = tly_gpu_step_block(&g->steps, i, &bases);
+            memcpy(g->scratch, &block, sizeof block);
+        }
         if (step->zero)
-            memset(g->scratch, 0, g->steps.zeroed);
+            memset(g->scratch + g->steps.zero_first, 0, g->steps.zeroed);
         status = kir_interpret_grid(g->kernels[step->pass],
                                     &(kir_grid){ .push = &push,
                                                  .groups_x = step->x,

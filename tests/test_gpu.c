@@ -550,6 +550,30 @@ static int make(const tally_descriptor *d, int device, const char *plan_text)
     return 1;
 }
 
+/* Every word with expressions has a plan and valid modules on devices of all sorts. */
+Test(gpu, words_with_expressions_become_modules)
+{
+    static const char *const words[] = {
+        "cumprod:f32:4096x192:axis=1,exclusive,map=1-x,post=x*y",
+        "cumsum:f32:2x16777216:axis=1,a=f32,map=x*a,post=y-a",
+        "cumsum:f32:64x4096x3:axis=1,a=f32/0+2,map=x/a,post=sqrt(y)",
+        "cumsum:f32:4096x50:axis=1,a=f32/0,b=f32/1,c=f32/none,d=f32,map=x*a+b,post=y*c+d",
+        "cumsum:i32:5000x8:axis=0,a=i32/-9x0@44991,map=x*a,post=y-x",
+        "cummax:f32:3x2x3x2x3x800:axis=3,a=f32/0+2+4,map=min(x,a)",
+        "sum:f32:64x64x3x3x3:axes=1+3,a=f32/0+2,b=f32,map=exp(x)*b,post=y/a",
+        "prod:f32:1048576:axes=0,a=f32,map=x*a",
+        "log_sum_exp:f32:100x1000:axes=0,a=f32/0,map=x*a",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        cr_assert_eq(tally_descriptor_parse(words[i], &d, NULL), TALLY_OK, "%s", words[i]);
+        for (int device = 0; device < DEVICES; device++) /* of four bindings one is an operand's */
+            cr_expect((!devices[device].addresses && d.operands[1].dtype != 0) ||
+                          make(&d, device, ""),
+                      "%s, device %d", words[i], device);
+    }
+}
+
 Test(gpu, every_kernel_is_valid, .timeout = 240)
 {
 #ifdef __SANITIZE_ADDRESS__

@@ -307,6 +307,8 @@ static void tell_limits(void)
         .maxComputeSharedMemorySize = 32768,
         .maxStorageBufferRange = 134217728,
         .minStorageBufferOffsetAlignment = 64,
+        .maxPerStageDescriptorStorageBuffers = 16,
+        .maxDescriptorSetStorageBuffers = 64,
     };
 }
 
@@ -342,6 +344,8 @@ Test(vulkan_facts, less_than_vulkan_requires)
         { &l->maxComputeWorkGroupCount[1], 1, "groups_y = 1 " },
         { &l->maxComputeSharedMemorySize, 16383, "shared_bytes = 16383 " },
         { &l->maxStorageBufferRange, 0, "buffer_range = 0 " },
+        { &l->maxPerStageDescriptorStorageBuffers, 3, "storage_buffers = 3 " },
+        { &l->maxDescriptorSetStorageBuffers, 3, "storage_buffers = 3 " },
         { (uint32_t *)&l->minStorageBufferOffsetAlignment, 0, "offset_align = 0 " },
         { (uint32_t *)&l->minStorageBufferOffsetAlignment, 48, "offset_align = 48 " },
         { (uint32_t *)&l->minStorageBufferOffsetAlignment + 1, 1, "offset_align = 4294967295 " },

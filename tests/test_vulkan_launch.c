@@ -167,11 +167,136 @@ static const char *const words[] = {
     "cumsum:f16:9x11x13:axis=1,in=-200x-15x-1@2000,out=1000x-14x1@200",
 };
 
-static tly_push place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
+/* --- operands --------------------------------------------------------------------------------- */
+
+/* Words whose input is packed, with an operand whose element lies at `times` the input's index plus
+ * `plus`. */
+static const struct {
+    const char *word;
+    int64_t times, plus;
+} with_operands[] = {
+    { "cumsum:f32:1000:axis=0,a=f32,map=x*a", 1, 0 },
+    { "cumsum:f32:7x100:axis=1,a=f32/300x3@7,map=x*a", 3, 7 },
+    { "cumsum:f32:100x7:axis=0,a=f32/-7x-1@699,post=y*a", -1, 699 },
+    { "cumsum:f32:5x30x8:axis=1,reverse,a=f32/480x16x2@1,map=x*a", 2, 1 },
+    { "cumsum:f32:3x4x5x6x7:axis=2,a=f32/none,map=x*a", 0, 0 },
+    { "cumsum:f32:3x4x5x6x7:axis=2,a=f32/1680x420x84x14x2@0,map=x*a", 2, 0 },
+};
+
+/* The address of operand a, by the block and the sizes that the kernel sees. */
+static int64_t operand_address(const subject *s, const tly_gpu_block *b, const tly_push *p,
+                               int64_t row)
+{
+    int64_t at = (int64_t)b->tensor[TLY_A].base;
+    for (int d = s->geometry.outer_rank - 1; d >= 0; d--) {
+        int64_t size = s->plan.literal ? s->geometry.outer[d].size : (int64_t)p->outer_size[d];
+        at += (d > 0 ? row % size : row) * b->tensor[TLY_A].outer[d];
+        row = d > 0 ? row / size : 0;
+    }
+    return at;
+}
+
+static void expect_operands(const model *m, const tly_gpu_block *b, const tly_push *p,
+                            uint32_t lanes, int64_t times, int64_t plus)
+{
+    for (int64_t row = 0; row < p->rows; row++) {
+        for (int64_t lane = 0; lane < (int64_t)p->inner * lanes; lane++) {
+            int64_t in = (int64_t)p->tensor[TLY_IN].base + lane * p->tensor[TLY_IN].lane / lanes;
+            int64_t out = 0, a = operand_address(m->s, b, p, row);
+            a += lane * b->tensor[TLY_A].lane / lanes;
+            row_address(m, p, row, &in, &out);
+            for (int64_t i = 0; i < p->length; i++) {
+                const int64_t of = in + i * p->tensor[TLY_IN].axis;
+                cr_assert_eq(a + i * b->tensor[TLY_A].axis, times * of + 4 * plus,
+                             "%lld, %lld, %lld", (long long)row, (long long)lane, (long long)i);
+            }
+        }
+    }
+}
+
+static tly_gpu_launch with_block(tly_gpu_launch l)
+{
+    l.block_bytes = sizeof(tly_gpu_block);
+    l.header_bytes += l.block_bytes;
+    return l;
+}
+
+/* The block is what the last step that asks for it has written. Returns how often that was. */
+static size_t run_operands(size_t w, const tly_gpu_launch *l, const tly_caps *caps)
+{
+    const char *word = with_operands[w].word;
+    subject s = read_word(word);
+    tly_gpu_steps steps;
+    tly_gpu_block block = { .steps = 0 };
+    tally_error error = TALLY_ERROR_INIT;
+    const model m = { &s, NULL, 4, 4 };
+    size_t written = 0;
+    cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, l, caps, &steps, &error),
+                 TALLY_OK, "%s: %s", word, error.message);
+    cr_assert(steps.has_block && steps.step[0].block && steps.scratch_bytes >= sizeof block);
+    for (size_t i = 0; i < steps.count; i++) {
+        if (steps.step[i].block) {
+            block = tly_gpu_step_block(&steps, i, &(tly_gpu_bases){ .scratch = 0 });
+            written++;
+        }
+        expect_operands(&m, &block, &steps.step[i].push, l->lanes, with_operands[w].times,
+                        with_operands[w].plus);
+    }
+    tly_gpu_steps_free(&steps);
+    return written;
+}
+
+/* Windows of rows and lanes and cuts along the axis move operands, too. */
+Test(vulkan_launch, operands_move)
+{
+    tly_caps small = roomy;
+    small.groups_x = 3;
+    small.groups_y = 1;
+    for (size_t w = 0; w < sizeof with_operands / sizeof with_operands[0]; w++) {
+        const tly_gpu_launch whole = with_block(launch_of(TLY_GPU_LANES, 0, 0));
+        const tly_gpu_launch cut = with_block(launch_of(TLY_GPU_LANES, 16, 0));
+        cr_expect_eq(run_operands(w, &whole, &roomy), 1, "%s", with_operands[w].word);
+        run_operands(w, &cut, &roomy);
+        run_operands(w, &whole, &small);
+        const size_t written = run_operands(w, &cut, &small);
+        cr_expect(with_operands[w].times == 0 ? written == 1 : written > 1, "%s: %zu blocks",
+                  with_operands[w].word, written);
+    }
+    tly_gpu_launch four = with_block(launch_of(TLY_GPU_LANES, 0, 0));
+    four.lanes = 4;
+    run_operands(3, &four, &small);
+}
+
+/* The windows of a reduction, and the dims that its steps are counted through. */
+Test(vulkan_launch, operands_of_reductions)
+{
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    subject s = read_word("sum:f32:20x3x5x100:axes=1+3,a=f32/4500x1500x300x3@7,map=x*a");
+    tly_gpu_steps steps;
+    tly_gpu_launch l = with_block(launch_of(TLY_GPU_ROWS, 0, 0));
+    s.plan.steps_rank = s.geometry.reduced_rank;
+    cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, &l, &small, &steps, NULL),
+                 TALLY_OK);
+    cr_assert_gt(steps.count, 1);
+    for (size_t i = 0; i < steps.count; i++) {
+        const tly_gpu_block b = tly_gpu_step_block(&steps, i, &(tly_gpu_bases){ .scratch = 0 });
+        const tly_push *p = &steps.step[i].push;
+        cr_expect(steps.step[i].block);
+        cr_expect_eq(b.tensor[TLY_A].base, 3 * p->tensor[TLY_IN].base + 28);
+        cr_expect_eq(b.tensor[TLY_A].axis, 12);
+        cr_expect_eq(b.tensor[TLY_A].reduced[0], 3 * b.tensor[TLY_IN].reduced[0]);
+        cr_expect_eq(b.tensor[TLY_A].outer[0], 3 * p->tensor[TLY_IN].outer[0]);
+    }
+    tly_gpu_steps_free(&steps);
+}
+
+/* The first step. */
+static tly_push place(const tly_gpu_steps *steps, uint64_t in, uint64_t out, uint64_t scratch)
 {
     const tly_gpu_bases bases = { .tensor = { [TLY_IN] = in, [TLY_OUT] = out },
                                   .scratch = scratch };
-    return tly_gpu_step_place(step, &bases);
+    return tly_gpu_step_place(steps, 0, &bases);
 }
 
 Test(vulkan_launch, every_element_once)
@@ -332,6 +457,35 @@ Test(vulkan_launch, passes_scratch_and_barriers)
     tly_gpu_steps_free(&s);
 }
 
+/* Zeros begin behind the block; bases are added to the operands'. */
+Test(vulkan_launch, block_and_zeros)
+{
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 6000, 100);
+    l.passes = 3;
+    l.record_bytes = 12;
+    l.header_bytes = 20;
+    l.zeroed = 1;
+    tly_gpu_steps plain = make("cumsum:f32:7x10000:axis=1", &l, &roomy, TALLY_OK, "");
+    cr_expect_eq(plain.zero_first, 0);
+    cr_expect_eq(plain.has_block, 0);
+    make("cumsum:f32:7x10000:axis=1,a=f32,map=x*a", &l, &roomy, TALLY_INTERNAL, "launch record");
+    l = with_block(l);
+    make("cumsum:f32:7x10000:axis=1", &l, &roomy, TALLY_INTERNAL, "launch record");
+    tly_gpu_steps s = make("cumsum:f32:7x10000:axis=1,a=f32,map=x*a", &l, &roomy, TALLY_OK, "");
+    cr_expect_eq(s.zero_first, sizeof(tly_gpu_block));
+    cr_expect_eq(s.zeroed, plain.zeroed);
+    cr_expect_geq(s.step[0].push.carries, s.zero_first + s.zeroed);
+    cr_assert_eq(s.count, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        const tly_gpu_bases bases = { .tensor = { [TLY_A] = 64 } };
+        const tly_gpu_block b = tly_gpu_step_block(&s, i, &bases);
+        cr_expect_eq(s.step[i].block, i % 3 == 0, "once a cut");
+        cr_expect_eq(b.tensor[TLY_A].base, i < 3 ? 64 : 24064);
+    }
+    tly_gpu_steps_free(&plain);
+    tly_gpu_steps_free(&s);
+}
+
 /* Scratch is bounded: rows beyond it wait for the next window. */
 Test(vulkan_launch, large)
 {
@@ -418,7 +572,7 @@ Test(vulkan_launch, the_ends_of_64_bits)
             l.pass[0].per_group = 1;
             tly_gpu_steps steps = make(far[i], &l, &small, TALLY_OK, "");
             cr_assert_gt(steps.count, 0);
-            place(steps.step, 0, 0, 0);
+            place(&steps, 0, 0, 0);
             tly_gpu_bind((int64_t)(0 - (uint64_t)steps.low[TLY_IN]), steps.low[TLY_IN],
                          steps.end[TLY_IN], 16);
             tly_gpu_steps_free(&steps);
@@ -455,8 +609,8 @@ Test(vulkan_launch, alignment_of_reductions)
         u.plan.steps_rank = u.geometry.reduced_rank;
         cr_assert_eq(tly_gpu_steps_make(&u.problem, &u.geometry, &u.plan, &l, &roomy, &s, &error),
                      TALLY_OK, "%s", error.message);
-        cr_expect_eq(place(s.step, 32, 4, 0).flags, table[i].flags, "%s", table[i].word);
-        cr_expect_eq(place(s.step, 36, 64, 0).flags, 0, "%s", table[i].word);
+        cr_expect_eq(place(&s, 32, 4, 0).flags, table[i].flags, "%s", table[i].word);
+        cr_expect_eq(place(&s, 36, 64, 0).flags, 0, "%s", table[i].word);
         tly_gpu_steps_free(&s);
     }
 }
@@ -465,15 +619,15 @@ Test(vulkan_launch, placing)
 {
     tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
     tly_gpu_steps s = make("cumsum:f32:7x100:axis=1", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(place(s.step, 32, 64, 5).scratch, 5);
-    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(place(s.step, 32, 72, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(&s, 32, 64, 5).scratch, 5);
+    cr_assert_eq(place(&s, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 72, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x100:axis=1,reverse", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(place(s.step, 32, 68, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(&s, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(&s, 32, 68, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x99:axis=1", &l, &roomy, TALLY_OK, "");
     cr_assert_eq(s.step->push.flags, 0, "a row's stride is no multiple of 16 bytes");

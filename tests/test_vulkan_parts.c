@@ -183,6 +183,21 @@ Test(vulkan_parts, profiles_refuse_by_line)
     cr_assert_eq(tly_profile_parse("", &q, NULL), TALLY_INVALID);
 }
 
+/* Profiles of before operands lack the line. */
+Test(vulkan_parts, profiles_need_no_storage_buffers)
+{
+    char text[2048], changed[4096];
+    tly_profile p = some_profile(), q;
+    tally_error error = TALLY_ERROR_INIT;
+    p.caps.storage_buffers = 7;
+    tly_profile_print(&p, text, sizeof text);
+    with_line(text, "storage_buffers", "", changed);
+    cr_assert_eq(tly_profile_parse(text, &q, &error), TALLY_OK, "%s", error.message);
+    cr_expect_eq(q.caps.storage_buffers, 7);
+    cr_assert_eq(tly_profile_parse(changed, &q, &error), TALLY_OK, "%s", error.message);
+    cr_expect_eq(q.caps.storage_buffers, 4, "what every device has");
+}
+
 /* The ends of every range are in it, and what is next to them is not. */
 Test(vulkan_parts, profiles_have_ranges)
 {

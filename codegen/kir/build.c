@@ -243,7 +243,8 @@ kir_value kir_get(kir_builder *b, kir_arg arg)
                                     : KIR_I64);
 }
 
-/* From the block at the start of the scratch. */
+/* From the block at the start of the scratch. Addresses are arguments there, too: only these say
+ * which tensor they are of. */
 static kir_value load(kir_builder *b, kir_kind kind, unsigned offset)
 {
     return kir_load(b, KIR_TYPE(kind, 1), kir_get(b, KIR_ARG_SCRATCH), offset, 4);
@@ -263,7 +264,7 @@ kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind)
         return 0;
     }
     kir_place place = place_of(b, arg);
-    if (place.block == KIR_IN_BLOCK) {
+    if (place.block == KIR_IN_BLOCK && place.type != 'p') {
         return load(b, kind, place.offset);
     }
     if ((unsigned)arg >= KIR_ARG_COUNT) {

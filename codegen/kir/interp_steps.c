@@ -31,6 +31,40 @@ static void run_iota(struct kir_run *r, const kir_inst *inst)
     }
 }
 
+/* Of memory that kernels are given; without limits its bounds are not known. */
+static void *given(struct kir_run *r, uint64_t at, size_t bytes, int writes)
+{
+    const kir_limits *limits = r->m->limits;
+    if (limits == NULL) {
+        return (void *)(uintptr_t)at;
+    }
+    for (uint32_t i = 0; i < limits->count; i++) {
+        const kir_region *region = &limits->regions[i];
+        const uint64_t from = at - region->at;
+        if (from <= region->bytes && bytes <= region->bytes - from) {
+            if (writes && !region->writable) {
+                r->fault = "it stores to memory that is only read";
+                return NULL;
+            }
+            return region->memory + from;
+        }
+    }
+    r->fault = "the address is outside of the memory that the kernel has";
+    return NULL;
+}
+
+/* Where an argument lies; NULL, with the fault set, if the scratch has no block. */
+static const char *argument(struct kir_run *r, kir_place place)
+{
+    uint64_t scratch;
+    if (place.block != KIR_IN_BLOCK) {
+        return r->m->blocks[place.block] + place.offset;
+    }
+    const kir_place at = kir_arg_place(KIR_ARG_SCRATCH, 1);
+    memcpy(&scratch, r->m->blocks[at.block] + at.offset, sizeof scratch);
+    return given(r, scratch + place.offset, sizeof scratch, 0);
+}
+
 static void run_arg(struct kir_run *r, const kir_inst *inst)
 {
     int64_t index = 0;
@@ -42,8 +76,10 @@ static void run_arg(struct kir_run *r, const kir_inst *inst)
         }
     }
     kir_place place = kir_arg_place((kir_arg)inst->imm, r->m->k->workgroup > 0);
-    const char *from = r->m->blocks[place.block] + place.offset;
-    memcpy(kir_run_result(r, inst), from + 8 * index, kir_type_bytes(inst->type));
+    const char *from = argument(r, place);
+    if (from != NULL) {
+        memcpy(kir_run_result(r, inst), from + 8 * index, kir_type_bytes(inst->type));
+    }
 }
 
 static void run_binary(struct kir_run *r, const kir_inst *inst)
@@ -92,28 +128,6 @@ static void run_copy(struct kir_run *r, const kir_inst *inst)
 }
 
 /* ---- memory ---- */
-
-/* Of memory that kernels are given; without limits its bounds are not known. */
-static void *given(struct kir_run *r, uint64_t at, size_t bytes, int writes)
-{
-    const kir_limits *limits = r->m->limits;
-    if (limits == NULL) {
-        return (void *)(uintptr_t)at;
-    }
-    for (uint32_t i = 0; i < limits->count; i++) {
-        const kir_region *region = &limits->regions[i];
-        const uint64_t from = at - region->at;
-        if (from <= region->bytes && bytes <= region->bytes - from) {
-            if (writes && !region->writable) {
-                r->fault = "it stores to memory that is only read";
-                return NULL;
-            }
-            return region->memory + from;
-        }
-    }
-    r->fault = "the address is outside of the memory that the kernel has";
-    return NULL;
-}
 
 /* Where an access of `bytes` goes, whose address is a multiple of `align`; NULL, with the fault
  * set, if it may not. */

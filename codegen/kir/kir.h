@@ -100,7 +100,7 @@ typedef enum kir_block {
     KIR_IN_ARGS,
     KIR_IN_TASK,
     KIR_IN_PUSH,
-    KIR_IN_BLOCK, /* kernels read it from their scratch (kir_get) */
+    KIR_IN_BLOCK, /* at the start of the scratch; all but addresses are loaded there (kir_get) */
     KIR_BLOCK_COUNT
 } kir_block;
 

@@ -33,7 +33,7 @@ static kir_place place_of(const struct kir_facts *f)
 const char *kir_rule_arg(const struct kir_facts *f)
 {
     kir_place place = place_of(f);
-    if (place.block == KIR_NOWHERE || place.block == KIR_IN_BLOCK) {
+    if (place.block == KIR_NOWHERE || (place.block == KIR_IN_BLOCK && place.type != 'p')) {
         return "kernels with a workgroup have other arguments than those without";
     }
     if (place.type == 'v') {

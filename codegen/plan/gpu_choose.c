@@ -91,6 +91,20 @@ static int32_t divisor_of(int64_t count, int32_t least, int32_t most)
     return most >= least && count % most == 0 ? most : 1;
 }
 
+/* Whether 32 bits hold the step from a group of lanes to the next in each operand, of which kernels
+ * make that of one lane. */
+static int steps_fit(const tly_problem *p, const tly_geometry *g)
+{
+    int fit = 1;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
+        const int64_t step = p->form == TLY_ROWS ? g->tensor[t].axis : g->tensor[t].lane;
+        const int64_t most = INT32_MAX / TLY_GPU_MOST_ELEMENTS /
+                             tly_gpu_bytes_of(p->tensor[t].dtype);
+        fit = fit && step >= -most && step <= most;
+    }
+    return fit;
+}
+
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most)
 {
     int rows = p->form == TLY_ROWS;
@@ -105,7 +119,7 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
         together = together &&
                    tly_gpu_whole_accesses(g->outer[i].stride[TLY_IN], 1, p->tensor[TLY_IN].dtype) &&
                    tly_gpu_whole_accesses(g->outer[i].stride[TLY_OUT], 1, p->tensor[TLY_OUT].dtype);
-    return together ? divisor_of(lanes, wide, most) : 1;
+    return together && steps_fit(p, g) ? divisor_of(lanes, wide, most) : 1;
 }
 
 /* Whether every vector begins at a multiple of 16 bytes where the first one does. */
@@ -130,7 +144,7 @@ int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, in
                          : p->tensor[TLY_IN].step == 1;
     /* What is left of one step goes element by element. */
     int64_t count = lanes ? g->inner : g->reduced_rank > 0 ? g->length : most;
-    if (!together || (wide && !are_aligned(p, g)))
+    if (!together || (wide && !are_aligned(p, g)) || (lanes && !steps_fit(p, g)))
         return 1;
     return divisor_of(count, wide ? 16 / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) : 1, most);
 }

@@ -131,7 +131,9 @@ static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *ca
 /* What is copied goes the way of elements that are states. */
 static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 {
-    return tly_is_plain(p) ? refuses_lanes(p, caps) : "a copy has no use for this operator";
+    return p->program.type != 0 ? "a copy has no expressions"
+           : tly_is_plain(p)    ? refuses_lanes(p, caps)
+                                : "a copy has no use for this operator";
 }
 
 static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
@@ -173,7 +175,7 @@ const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
     if (plan->index_bits == 64 && !plan->addresses)
         return "offsets of 64 bits are for addresses";
     if (!plan->addresses && tly_gpu_needs_addresses(p, g, caps))
-        return "a tensor is larger than a storage buffer may be";
+        return "a tensor is larger than a storage buffer may be, or there are too many tensors";
     if (plan->addresses && plan->index_bits == 32 && tly_gpu_needs_64_bits(p, g))
         return "offsets of 32 bits do not reach all of a tensor";
     return NULL;

@@ -46,7 +46,8 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
 /* Words of one row, whatever they mean. */
 static const char *refuses_all_but_words(const tly_problem *p, const tly_caps *caps)
 {
-    int words = p->form == TLY_REDUCED_ROWS && p->tensor[TLY_IN].step == 1 && p->acc == TALLY_U32;
+    int words = p->program.type == 0 && p->form == TLY_REDUCED_ROWS &&
+                p->tensor[TLY_IN].step == 1 && p->acc == TALLY_U32;
     return words ? refuses_lanes(p, caps) : "what is read are rows of u32";
 }
 

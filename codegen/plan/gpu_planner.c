@@ -51,8 +51,7 @@ static int has(const tly_caps *caps, uint32_t at)
 /* Integers of which the result is a function of f64. */
 static int ends_in_reals(const tly_problem *p)
 {
-    const int from = tly_class_of((tally_dtype)p->tensor[TLY_IN].dtype),
-              acc = tly_class_of((tally_dtype)p->acc);
+    const int from = tly_class_of(tly_element_dtype(p)), acc = tly_class_of((tally_dtype)p->acc);
     return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_is_of_reals(p));
 }
 
@@ -79,11 +78,15 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
      * integers; none become f64. */
     const tly_operator *o = tly_operator_of(p);
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
-    const uint8_t used[] = { p->tensor[TLY_IN].dtype, p->tensor[TLY_OUT].dtype,
-                             in_pairs ? p->tensor[TLY_IN].dtype : p->acc };
+    uint8_t used[TLY_TENSOR_COUNT + 2];
+    size_t count = 0;
+    for (; count < (size_t)tly_tensors_of(p); count++)
+        used[count] = p->tensor[count].dtype;
+    used[count++] = (uint8_t)tly_element_dtype(p);
+    used[count++] = in_pairs ? p->tensor[TLY_IN].dtype : p->acc;
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
         return TALLY_UNSUPPORTED;
-    for (size_t k = 0; k < sizeof used; k++)
+    for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
             if (!is_for(&needs[i], (tally_dtype)used[k]) || has(caps, needs[i].at))
                 continue;
@@ -100,6 +103,33 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     return TALLY_OK;
 }
 
+/* ---- trips of loops ---- */
+
+/* Trips of the loops that make an element and a result (templates/stages/digits.c). */
+static uint32_t trips_of(const tly_problem *p)
+{
+    const uint32_t digits = p->program.type == TALLY_F64 ? 54 : 25;
+    uint32_t trips = 0;
+    for (int id = 0; id < TLY_EXPRESSIONS; id++) {
+        for (const uint8_t *code = p->program.code[id]; *code != TLY_POSTFIX_END; code++)
+            trips += *code == TLY_POSTFIX_DIV || *code == TLY_POSTFIX_SQRT ||
+                             *code == TLY_POSTFIX_SIG
+                         ? digits
+                         : 0;
+    }
+    return trips;
+}
+
+tly_caps tly_gpu_caps_for(const tly_problem *p, const tly_caps *caps)
+{
+    enum { LEAST = 64 }; /* less is no use: a tile is not cut */
+    tly_caps own = *caps;
+    const uint32_t limit = caps->trip_limit / (1 + trips_of(p));
+    if (caps->trip_limit > 0)
+        own.trip_limit = limit > LEAST ? limit : LEAST;
+    return own;
+}
+
 /* ---- addresses ---- */
 
 static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
@@ -112,16 +142,26 @@ static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
 
 static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 {
-    int64_t in = span_bytes(g->tensor[TLY_IN].low, g->tensor[TLY_IN].high, p->tensor[TLY_IN].dtype);
-    int64_t out = span_bytes(g->tensor[TLY_OUT].low, g->tensor[TLY_OUT].high,
-                             p->tensor[TLY_OUT].dtype);
-    return in > out ? in : out;
+    int64_t longest = 0;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        const tly_tensor_place *place = &g->tensor[t];
+        int64_t span = span_bytes(place->low, place->high, p->tensor[t].dtype);
+        longest = span > longest ? span : longest;
+    }
+    return longest;
+}
+
+static int has_bindings(const tly_problem *p, const tly_caps *caps)
+{
+    return tly_gpu_bindings(p) <= tly_gpu_most_bindings(caps);
 }
 
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     /* A binding begins and ends at the device's alignment. */
-    return longest_span(p, g) > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
+    return longest_span(p, g) >
+               (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16 ||
+           !has_bindings(p, caps);
 }
 
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
@@ -131,13 +171,19 @@ int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
 
 #define KEY(field) offsetof(tly_gpu_plan, field)
 
-/* Storage buffers where they reach; beyond, device addresses, with offsets of 32 bits (signed)
- * while a tensor spans less than 2 GiB. */
+/* Storage buffers where they reach and the device has enough; beyond, device addresses, with offsets
+ * of 32 bits (signed) while a tensor spans less than 2 GiB. */
 static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
                                      const tly_caps *caps, const tly_forced *forced,
                                      tly_gpu_plan *plan, tally_error *e)
 {
     plan->addresses = tly_gpu_needs_addresses(p, g, caps);
+    if (!caps->addresses && !has_bindings(p, caps))
+        return tly_fail(e, TALLY_UNSUPPORTED, "device",
+                        "the kernel needs %u storage buffers, the device's "
+                        "maxPerStageDescriptorStorageBuffers is %u, and it lacks "
+                        "bufferDeviceAddress",
+                        tly_gpu_bindings(p), tly_gpu_most_bindings(caps));
     if (plan->addresses && !caps->addresses)
         return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
                         "a tensor of %lld bytes is above maxStorageBufferRange (%u), and the "
@@ -239,10 +285,11 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
     return fault != NULL ? tly_fail(e, fails, "plan", "%s", fault) : TALLY_OK;
 }
 
-static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_caps *device,
                          const tly_forced *forced, tly_gpu_plan *plan, tally_error *e)
 {
     int reduces = tly_reduces(p->form);
+    const tly_caps own = tly_gpu_caps_for(p, device), *caps = &own;
     memset(plan, 0, sizeof *plan);
     tally_status s = choose_addresses(p, g, caps, forced, plan, e);
     if (s == TALLY_OK)

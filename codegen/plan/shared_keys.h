@@ -59,7 +59,7 @@
     { TLY_KEY(tly_gpu_plan, addresses), 0, 1, 0, \
       TLY_WHY( \
           { 0, "Tensors are storage buffers, which reach all of them." }, \
-          { 1, "Tensors have device addresses, as one is larger than a storage buffer may be." }, \
+          { 1, "Tensors have device addresses, as storage buffers are too small or too few." }, \
           { TLY_ELSE, "" }) }
 
 #define TLY_GPU_KEY_INDEX_BITS \

@@ -19,6 +19,8 @@ typedef struct tly_target {
     int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
     int32_t quiet_f16;  /* kernels that read flags narrow whole vectors to f16 and raise none */
     int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
+    int32_t no_narrow;  /* integers of 8 and 16 bits are computed as i32s */
+    int32_t hides; /* a driver compiles the code, and some fold literals that they should not */
 } tly_target;
 
 /* Whether so many lanes of f32 become f16 so. */

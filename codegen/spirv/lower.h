@@ -121,6 +121,9 @@ uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2);
 /* A pointer to such, `bytes` behind p. */
 uint32_t tly_spv_pointer_to(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
                             unsigned log2);
+/* So many bytes at once (lower_memory.c), as a uvec, or a uint of a lone half or byte. */
+uint32_t tly_spv_load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                            unsigned log2);
 /* When all accesses are there: which bindings are only read, and which may be one memory. */
 void tly_spv_decorate_buffers(tly_spv_lowering *l);
 /* offset + bytes; an offset of 0 is none, and so is the result. */

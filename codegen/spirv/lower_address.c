@@ -6,6 +6,8 @@
  */
 #include "lower.h"
 
+#include <stdio.h>
+
 /* ---- launch arguments ---- */
 
 static int is_pushed(kir_place place)
@@ -53,15 +55,55 @@ static uint32_t member_of(kir_arg arg)
     return member;
 }
 
-void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+/* Of `count` words. */
+static uint32_t load_pushed(tly_spv_lowering *l, kir_arg arg, unsigned count)
 {
-    kir_arg arg = (kir_arg)inst->imm;
-    uint32_t words[2];
-    unsigned count = kir_arg_place(arg, 1).type == 'w' ? 1 : 2;
     uint32_t push = push_variable(l), uvec = tly_spv_vector(&l->m, U32(l), count);
     uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassPushConstant, uvec);
     uint32_t at = OP(l, AccessChain, type, push, LITERAL(l, member_of(arg)));
-    uint32_t loaded = OP(l, Load, uvec, at);
+    return OP(l, Load, uvec, at);
+}
+
+/* Bindings are those of the tensors, and the scratch. */
+static void set_address(const tly_spv_lowering *l, kir_arg arg, const uint32_t words[2],
+                        tly_spv_value *result)
+{
+    result->root = (uint8_t)(arg == KIR_ARG_SCRATCH ? TLY_GPU_SCRATCH
+                                                    : tly_gpu_binding_of(kir_arg_tensor(arg)));
+    if (l->options->addresses) {
+        result->id[TLY_SPV_LOW] = words[0];
+        result->id[TLY_SPV_HIGH] = words[1];
+    } else {
+        result->id[TLY_SPV_OFFSET] = words[0];
+    }
+}
+
+/* An address in the block at the start of the scratch: both of its words, or in the buffer form the
+ * low one. */
+static void load_from_block(tly_spv_lowering *l, kir_arg arg, tly_spv_value *result)
+{
+    tly_spv_value scratch = { .constant = 0 };
+    uint32_t words[2];
+    int64_t at = kir_arg_place(arg, 1).offset;
+    tly_spv_split(l, load_pushed(l, KIR_ARG_SCRATCH, 2), 2, words);
+    set_address(l, KIR_ARG_SCRATCH, words, &scratch);
+    for (int i = 0; i < (l->options->addresses ? 2 : 1); i++) {
+        words[i] = tly_spv_load_piece(l, &scratch, at + 4 * i, 2);
+    }
+    set_address(l, arg, words, result);
+}
+
+void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    kir_arg arg = (kir_arg)inst->imm;
+    kir_place place = kir_arg_place(arg, 1);
+    uint32_t words[2];
+    if (!is_pushed(place)) {
+        load_from_block(l, arg, result);
+        return;
+    }
+    unsigned count = place.type == 'w' ? 1 : 2;
+    uint32_t loaded = load_pushed(l, arg, count);
     if (inst->type.kind == KIR_I32) {
         result->id[0] = count == 1 ? loaded : WORD(l, CompositeExtract, loaded, 0);
         return;
@@ -71,14 +113,7 @@ void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_v
         tly_spv_from_words(l, inst->type, words, result);
         return;
     }
-    /* Bindings are those of the tensors, and the scratch. */
-    result->root = (uint8_t)(arg == KIR_ARG_SCRATCH ? TLY_GPU_SCRATCH : kir_arg_tensor(arg));
-    if (l->options->addresses) {
-        result->id[TLY_SPV_LOW] = words[0];
-        result->id[TLY_SPV_HIGH] = words[1];
-    } else {
-        result->id[TLY_SPV_OFFSET] = words[0];
-    }
+    set_address(l, arg, words, result);
 }
 
 /* ---- addresses ---- */
@@ -167,18 +202,23 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
     return *made;
 }
 
+static const char *name_of(unsigned binding)
+{
+    return binding == TLY_GPU_SCRATCH  ? "scratch"
+           : binding < TLY_GPU_SCRATCH ? tly_tensor_name((int)binding)
+                                       : tly_tensor_name((int)binding - 1);
+}
+
 /* A binding seen as an array of elements. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
-    static const char *const names[TLY_GPU_BINDINGS][5] = {
-#define NAMES(t) { t "_u8", t "_u16", t "_u32", t "_uvec2", t "_uvec4" },
-        [TLY_IN] = NAMES("in")[TLY_OUT] = NAMES("out")[TLY_GPU_SCRATCH] = NAMES("scratch")
-    };
+    static const char *const elements[5] = { "u8", "u16", "u32", "uvec2", "uvec4" };
+    char name[24];
     tly_spv_module *m = &l->m;
     uint32_t *made = &l->buffers[binding][log2];
     if (*made == 0) {
-        *made = tly_spv_variable(m, SpvStorageClassStorageBuffer, block(l, log2),
-                                 names[binding][log2]);
+        snprintf(name, sizeof name, "%s_%s", name_of(binding), elements[log2]);
+        *made = tly_spv_variable(m, SpvStorageClassStorageBuffer, block(l, log2), name);
         tly_spv_decorate_with(m, *made, SpvDecorationDescriptorSet, 0);
         tly_spv_decorate_with(m, *made, SpvDecorationBinding, binding);
     }

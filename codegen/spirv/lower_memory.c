@@ -12,9 +12,8 @@ enum { MAX_PIECES = 8 * TLY_SPV_LANES / 2 };
 
 /* ---- memory of buffers ---- */
 
-/* So many bytes at once, as a uvec, or a uint of a lone half or byte. */
-static uint32_t load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
-                           unsigned log2)
+uint32_t tly_spv_load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                            unsigned log2)
 {
     uint32_t at = tly_spv_pointer_to(l, p, bytes, log2), type = tly_spv_element(l, log2);
     uint32_t id = l->options->addresses
@@ -110,7 +109,8 @@ void tly_spv_lower_load(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
     int64_t at = inst->imm;
     for (unsigned i = 0; i < count; i++) {
         unsigned log2 = pieces[i], each = log2 < 2 ? 1 : 1u << (log2 - 2);
-        uint32_t id = shared ? WORD(l, Load, in_shared(l, p, at)) : load_piece(l, p, at, log2);
+        uint32_t id = shared ? WORD(l, Load, in_shared(l, p, at))
+                             : tly_spv_load_piece(l, p, at, log2);
         at += INT64_C(1) << log2;
         if (at_once(l, inst, count)) {
             uint32_t shape = tly_spv_type(l, type);

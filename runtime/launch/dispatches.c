@@ -11,7 +11,7 @@
 #define MOST_ITEMS INT64_C(0x7fffffff) /* tly_push counts below 2^31 */
 #define MOST_POSITIONS (INT64_C(1) << 30)
 #define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
-#define MOST_STEPS (INT64_C(1) << 20)     /* 160 MiB of them; only tiny limits come near */
+#define MOST_STEPS (INT64_C(1) << 20)     /* 192 MiB of them; only tiny limits come near */
 #define SCRATCH_ALIGN 16
 #define VECTOR 16 /* bytes of the widest access */
 
@@ -22,7 +22,7 @@ typedef struct shape {
     int64_t
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
-    int32_t outer_rank;
+    int32_t outer_rank, tensors;
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
 
@@ -62,7 +62,10 @@ static void read_tensor(const tly_problem *p, const tly_geometry *g, const tly_g
 
 static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l)
 {
-    shape s = { .length = g->length, .lanes = g->inner, .outer_rank = g->outer_rank };
+    shape s = { .length = g->length,
+                .lanes = g->inner,
+                .outer_rank = g->outer_rank,
+                .tensors = tly_tensors_of(p) };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
         s.lanes = p->interleave;
         s.length /= p->interleave;
@@ -75,7 +78,7 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
     for (int32_t i = 0; i < g->outer_rank; i++) {
         s.outer[i].size = g->outer[i].size;
     }
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < tly_tensors_of(p); t++) {
         read_tensor(p, g, l, t, &s);
     }
     return s;
@@ -94,8 +97,8 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 has_form(p, l) && l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
                 l->lanes >= 1 && (p->form == TLY_ROWS ? p->interleave : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
-                l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
-                plan->steps_rank == g->reduced_rank &&
+                l->block_bytes == (tly_gpu_has_block(p) ? sizeof(tly_gpu_block) : 0) &&
+                l->header_bytes >= l->block_bytes && plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_TILES && l->pass[i].per_group > 0 &&
@@ -244,7 +247,13 @@ static int is_multiple(int64_t n)
     return n % VECTOR == 0;
 }
 
-/* Whether a tensor's alignment decides on vectors: not of what a reduction makes. */
+static int reduces(const shape *s)
+{
+    return s->step > 0;
+}
+
+/* Whether a tensor's alignment decides on vectors: not of what a reduction makes, nor of operands,
+ * whose elements are loaded one by one. */
 static int counts(int reads, int tensor)
 {
     return !reads || !tly_is_written(tensor);
@@ -269,7 +278,7 @@ static uint32_t aligned_strides(const list *a)
 {
     int aligned = 1;
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
-        if (counts(a->l->block_bytes > 0, t) && (a->l->loose >> t & 1) == 0) {
+        if (counts(reduces(a->s), t) && (a->l->loose >> t & 1) == 0) {
             aligned = aligned && are_multiples(a, t);
         }
         for (int32_t i = 0; i < a->plan->steps_rank; i++) {
@@ -279,23 +288,37 @@ static uint32_t aligned_strides(const list *a)
     return aligned ? TLY_GPU_ALIGNED : 0;
 }
 
+/* Whether a step's operands begin where those of the step before do. */
+static int goes_on(const tly_gpu_steps *steps, const int64_t *operand)
+{
+    return steps->count > 0 &&
+           memcmp(steps->step[steps->count - 1].operand, operand, sizeof steps->step->operand) == 0;
+}
+
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
 {
     tly_gpu_steps *steps = a->steps;
+    int64_t operand[TLY_GPU_OPERANDS];
+    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
+        operand[t - TLY_FIRST_OPERAND] = w->at[t] + from * a->s->tensor[t].axis;
+    }
     for (uint32_t pass = 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];
         int64_t groups = groups_of(of, w->rows * w->lanes, push->chunks);
         uint32_t y = (uint32_t)tly_ceil_div(groups, a->caps->groups_x);
         push->groups_x = (uint32_t)tly_ceil_div(groups, y);
-        steps->step[steps->count] = (tly_gpu_step){
+        tly_gpu_step *step = &steps->step[steps->count];
+        *step = (tly_gpu_step){
             .push = *push,
             .x = push->groups_x,
             .y = y,
             .pass = pass,
             .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
             .zero = pass == 0 && steps->zeroed > 0,
-            .reads = a->l->block_bytes > 0,
+            .block = steps->has_block && !goes_on(steps, operand),
+            .reads = (uint32_t)reduces(a->s),
         };
+        memcpy(step->operand, operand, sizeof operand);
         steps->count++;
     }
 }
@@ -320,10 +343,10 @@ static void add_window(const list *a, const window *w)
         for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             push.tensor[t].base = (uint64_t)(w->at[t] + from * s->tensor[t].axis);
         }
-        push.length = (uint32_t)(s->step > 0 ? s->step : length);
-        push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
-                      : a->l->chunk > 0     ? (uint32_t)tly_ceil_div(length, a->l->chunk)
-                                            : 1;
+        push.length = (uint32_t)(reduces(s) ? s->step : length);
+        push.chunks = reduces(s)        ? (uint32_t)a->c->chunks
+                      : a->l->chunk > 0 ? (uint32_t)tly_ceil_div(length, a->l->chunk)
+                                        : 1;
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
                      (length < s->length - from ? TLY_GPU_CARRIES : 0);
         add_passes(a, w, from, &push);
@@ -333,7 +356,7 @@ static void add_window(const list *a, const window *w)
 /* Moves a window `count` strides on. */
 static void move(window *w, const int64_t *stride, int64_t count)
 {
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         w->at[t] += stride[t] * count;
     }
 }
@@ -342,7 +365,7 @@ static void add_lanes(const list *a, const window *rows)
 {
     const shape *s = a->s;
     int64_t stride[TLY_TENSOR_COUNT];
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         stride[t] = s->tensor[t].lane;
     }
     for (int64_t lane = 0; lane < s->lanes; lane += a->c->lanes) {
@@ -360,7 +383,7 @@ static void add_rows(const list *a)
     const cutting *c = a->c;
     int64_t within = rows_within(s, c->dim);
     window w = { .rows = within, .indices = 1 };
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < s->tensors; t++) {
         w.at[t] = s->tensor[t].first;
     }
     if (c->dim < 0) {
@@ -410,13 +433,26 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
     uint64_t pairs = (uint64_t)(rows * c->lanes);
     uint64_t records = l->header_bytes + pairs * (uint64_t)records_of(c, l);
     uint64_t carries = c->cuts > 1 ? pairs * l->carry_bytes : 0;
-    steps->zeroed = l->zeroed ? (records + 3) / 4 * 4 : 0;
+    steps->zero_first = l->block_bytes;
+    steps->zeroed = l->zeroed ? (records + 3) / 4 * 4 - l->block_bytes : 0;
     steps->scratch_bytes = records + carries > 0 ? align(align(records) + carries) : 0;
 }
 
-/* --- reductions ------------------------------------------------------------------------------ */
+/* --- the block ------------------------------------------------------------------------------- */
 
-/* Fills a block of zeros, and returns how many chunks an output has. Where no element is reduced,
+static void describe_operands(const shape *s, tly_gpu_block *b)
+{
+    for (int t = TLY_FIRST_OPERAND; t < s->tensors; t++) {
+        tly_block_tensor *to = &b->tensor[t];
+        to->axis = s->tensor[t].axis;
+        to->lane = s->tensor[t].lane;
+        for (int32_t i = 0; i < s->outer_rank; i++) {
+            to->outer[i] = s->outer[i].stride[t];
+        }
+    }
+}
+
+/* Of a reduction: fills a block of zeros, and returns how many chunks an output has. Where no element is reduced,
  * there are no steps, and the sizes, which may be beyond 32 bits, are of no use. */
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
@@ -440,7 +476,7 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
     memcpy(&b->real32, &single, sizeof single);
     for (int32_t i = 0; i < g->reduced_rank; i++) {
         b->reduced_size[i] = steps > 0 ? (uint32_t)g->reduced[i].size : 1;
-        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+        for (int t = 0; t < tly_tensors_of(p); t++) {
             b->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
         }
     }
@@ -459,10 +495,11 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     cutting c;
     memset(steps, 0, sizeof *steps);
     int64_t chunks = 0;
+    steps->has_block = (uint64_t)tly_gpu_has_block(problem);
     if (tly_reduces(problem->form)) {
-        steps->has_block = 1;
         chunks = describe(problem, geometry, launch, &steps->block);
     }
+    describe_operands(&s, &steps->block);
     status = cut(&s, launch, caps, chunks, &c, error);
     if (status != TALLY_OK) {
         return status;
@@ -473,7 +510,7 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
                         "the device's limits cut this into %lld dispatches, and the limit is %lld",
                         (long long)count, (long long)MOST_STEPS);
     }
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < s.tensors; t++) {
         steps->low[t] = s.tensor[t].low;
         steps->end[t] = s.tensor[t].high;
     }
@@ -500,8 +537,9 @@ static uint64_t upwards(const tly_push_tensor *t)
     return t->axis < 0 ? t->base - (uint64_t)t->axis : t->base;
 }
 
-tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases)
+tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t i, const tly_gpu_bases *bases)
 {
+    const tly_gpu_step *step = &steps->step[i];
     tly_push push = step->push;
     push.scratch = bases->scratch;
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
@@ -511,6 +549,16 @@ tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases
         }
     }
     return push;
+}
+
+tly_gpu_block tly_gpu_step_block(const tly_gpu_steps *steps, size_t i, const tly_gpu_bases *bases)
+{
+    tly_gpu_block block = steps->block;
+    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
+        block.tensor[t].base = bases->tensor[t] +
+                               (uint64_t)steps->step[i].operand[t - TLY_FIRST_OPERAND];
+    }
+    return block;
 }
 
 tly_gpu_binding tly_gpu_bind(int64_t zero, int64_t low, int64_t end, uint32_t offset_align)

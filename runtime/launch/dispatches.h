@@ -12,23 +12,26 @@
 #include <tally/status.h>
 
 /* One dispatch; the bases of push.tensor are bytes from element 0 of the caller's tensors, signed,
- * push.scratch is 0. */
+ * push.scratch is 0. Windows and cuts move the bases of all tensors. Those of operands are in the
+ * block, so that it is written anew in front of a step whose bases differ from the step before. */
 typedef struct tly_gpu_step {
     tly_push push;
     uint32_t x, y; /* workgroups */
     uint32_t pass;
     uint32_t barrier; /* 1: depends on a step before */
-    uint32_t zero;    /* 1: the first `zeroed` bytes of the scratch must be zero before */
-    uint32_t reads;   /* 1: only the input is moved by vectors */
+    uint32_t zero; /* 1: `zeroed` bytes of the scratch, from `zero_first` on, must be zero before */
+    uint32_t block; /* 1: the block must be written before; it may differ from the one before */
+    uint32_t reads; /* 1: only the input is moved by vectors */
+    int64_t operand[TLY_GPU_OPERANDS]; /* bytes from element 0 of an operand to the step's base */
 } tly_gpu_step;
 
 typedef struct tly_gpu_steps {
     tly_gpu_step *step;
     size_t count;
     uint64_t scratch_bytes;                               /* multiple of 16; 0: none */
-    uint64_t zeroed;                                      /* multiple of 4 */
+    uint64_t zero_first, zeroed;                          /* multiples of 4 */
     uint64_t has_block;                                   /* 1: the scratch begins with the block */
-    tly_gpu_block block;                                  /* of a reduction */
+    tly_gpu_block block;                                  /* without the bases of operands */
     int64_t low[TLY_TENSOR_COUNT], end[TLY_TENSOR_COUNT]; /* bytes from element 0; end is beyond the
                                                              last */
 } tly_gpu_steps;
@@ -43,11 +46,13 @@ void tly_gpu_steps_free(tly_gpu_steps *steps);
 /* Where element 0 of each tensor and the scratch are: addresses, or bytes from a binding's start
  * (then perhaps negative). */
 typedef struct tly_gpu_bases {
-    uint64_t tensor[TLY_FIRST_OPERAND], scratch;
+    uint64_t tensor[TLY_TENSOR_COUNT], scratch;
 } tly_gpu_bases;
 
-/* The push constants of a step. */
-tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases);
+/* The push constants of a step; and its block, where the steps have one. */
+tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t step, const tly_gpu_bases *bases);
+tly_gpu_block tly_gpu_step_block(const tly_gpu_steps *steps, size_t step,
+                                 const tly_gpu_bases *bases);
 
 /* A storage buffer's binding for the bytes [low, end) of a tensor whose element 0 is at `zero` of
  * the buffer: from a multiple of offset_align and 16, to a multiple of 4. */

@@ -256,17 +256,21 @@ static tally_status dispatch(run *r, const tly_gpu_launch *l, const tly_gpu_step
 {
     tally_status status = TALLY_OK;
     tly_gpu_bases bases = { .scratch = r->zero[SCRATCH] };
-    memcpy(bases.tensor, r->zero, sizeof bases.tensor);
+    memcpy(bases.tensor, r->zero, sizeof bases.tensor); /* places are tensors, then the scratch */
     for (size_t i = 0; i < steps->count && status == TALLY_OK; i++) {
         const tly_gpu_step *step = &steps->step[i];
-        const tly_push push = tly_gpu_step_place(step, &bases);
+        const tly_push push = tly_gpu_step_place(steps, i, &bases);
         tly_kir_call c = { .kernel = step->pass,
                            .push = &push,
                            .groups_x = step->x,
                            .groups_y = step->y,
                            .subgroup = subgroup_of(r, &l->pass[step->pass]) };
+        if (step->block) {
+            const tly_gpu_block block = tly_gpu_step_block(steps, i, &bases);
+            memcpy(r->memory[SCRATCH].data, &block, sizeof block);
+        }
         if (step->zero) {
-            memset(r->memory[SCRATCH].data, 0, (size_t)steps->zeroed);
+            memset(r->memory[SCRATCH].data + steps->zero_first, 0, (size_t)steps->zeroed);
         }
         status = call(r, &c, error);
     }
@@ -302,9 +306,6 @@ static tally_status run_gpu(run *r, tally_error *error)
         return status;
     }
     status = lay(r, SCRATCH, 0, (int64_t)steps.scratch_bytes, word_of(r), error);
-    if (status == TALLY_OK && steps.has_block) {
-        memcpy(r->memory[SCRATCH].data, &steps.block, sizeof steps.block);
-    }
     if (status == TALLY_OK) {
         status = dispatch(r, &l, &steps, error);
     }

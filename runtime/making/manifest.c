@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRATCH = TLY_GPU_SCRATCH, BINDINGS, ALIGN = 16 };
+enum { SCRATCH = TLY_GPU_SCRATCH, BINDINGS = TLY_GPU_BINDINGS, ALIGN = 16 };
 
 /* A manifest with all that it points to. */
 typedef struct whole {
@@ -104,24 +104,30 @@ static uint64_t tensor_bytes(int64_t end)
 }
 
 /* Modules of scans may name a scratch that this kernel has no use for; it must be bound. */
-static void take_buffers(whole *w, const tly_gpu_steps *s)
+static void take_buffers(whole *w, const tly_problem *p, const tly_gpu_steps *s)
 {
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
-        add_buffer(w, tly_tensor_name(t), (uint32_t)t, tensor_bytes(s->end[t]));
+        add_buffer(w, tly_tensor_name(t), tly_gpu_binding_of(t), tensor_bytes(s->end[t]));
     }
     if (s->has_block || w->required.bindings >> SCRATCH & 1) {
         add_buffer(w, s->has_block ? "parameters" : "scratch", SCRATCH,
                    s->scratch_bytes > ALIGN ? s->scratch_bytes : ALIGN);
     }
     if (s->has_block) {
-        w->block = s->block;
+        w->block = tly_gpu_step_block(s, 0, &(tly_gpu_bases){ .scratch = 0 });
         w->buffer[SCRATCH].data = (const unsigned char *)&w->block;
         w->buffer[SCRATCH].data_bytes = sizeof w->block;
     }
     if (s->zeroed > 0) {
-        w->zero = (tally_manifest_zero){ SCRATCH, 0, s->zeroed };
+        w->zero = (tally_manifest_zero){ SCRATCH, s->zero_first, s->zeroed };
         w->manifest.zeros = &w->zero;
         w->manifest.zero_count = 1;
+    }
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
+        add_buffer(w, tly_tensor_name(t), tly_gpu_binding_of(t), tensor_bytes(s->end[t]));
+    }
+    if (tly_gpu_bindings(p) > TLY_GPU_LEAST_BINDINGS) {
+        w->manifest.storage_buffers = tly_gpu_bindings(p);
     }
 }
 
@@ -133,11 +139,12 @@ static tally_status take_dispatches(whole *w, const tly_gpu_steps *s, tally_erro
     }
     for (size_t i = 0; i < s->count; i++) {
         const tly_gpu_step *step = &s->step[i];
-        const tly_push push = tly_gpu_step_place(step, &(tly_gpu_bases){ .scratch = 0 });
-        if (step->zero && i > 0) {
+        const tly_push push = tly_gpu_step_place(s, i, &(tly_gpu_bases){ .scratch = 0 });
+        if ((step->zero || step->block) && i > 0) {
             return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
-                            "the device's limits cut this into dispatches that need zeros in "
-                            "their scratch again, and a manifest has them only once");
+                            "the device's limits cut this into dispatches that need %s in "
+                            "their scratch again, and a manifest has them only once",
+                            step->zero ? "zeros" : "other parameters");
         }
         w->dispatch[i] = (tally_manifest_dispatch){ .module = step->pass,
                                                     .groups = { step->x, step->y, 1 },
@@ -160,7 +167,7 @@ static tally_status check(const tly_request *r, tally_error *error)
                         "a manifest is for a Vulkan device, by its name or a profile");
     }
     const int64_t range = r->caps.buffer_range, room = range - 2 * (int64_t)r->caps.offset_align;
-    for (int t = 0; t < TLY_FIRST_OPERAND && !g->empty; t++) {
+    for (int t = 0; t < tly_tensors_of(&r->problem) && !g->empty; t++) {
         const int64_t low = g->tensor[t].low, high = g->tensor[t].high;
         const tally_dtype dtype = (tally_dtype)r->problem.tensor[t].dtype;
         const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
@@ -195,7 +202,7 @@ static tally_status fill(const making *m, const tly_gpu_plan *plan, const tly_gp
         status = take_modules(m->w, a, &r->caps, error);
     }
     if (status == TALLY_OK) {
-        take_buffers(m->w, &steps);
+        take_buffers(m->w, &r->problem, &steps);
         status = take_dispatches(m->w, &steps, error);
     }
     tly_gpu_steps_free(&steps);

@@ -3,8 +3,8 @@
  * The interface between launch and generated Vulkan kernels; docs/vulkan-internals.md is its
  * manual. A kernel is one to three passes, each a SPIR-V module with one entry point "main",
  * dispatched one after the other with a memory barrier between. Descriptor set 0 of the buffer
- * form: the tensors by number, then the scratch, all storage buffers; the address form binds
- * nothing. Both read tly_push as push constants.
+ * form: the input, the output, the scratch and the operands, all storage buffers; the address form
+ * binds nothing. Both read tly_push as push constants.
  */
 #ifndef TLY_GPU_H
 #define TLY_GPU_H
@@ -18,8 +18,10 @@
 
 #define TLY_GPU_ABI_VERSION 2u
 #define TLY_GPU_PASSES 3
-#define TLY_GPU_SCRATCH TLY_FIRST_OPERAND /* its binding, behind the output's */
-#define TLY_GPU_BINDINGS (TLY_GPU_SCRATCH + 1)
+#define TLY_GPU_SCRATCH TLY_FIRST_OPERAND /* its binding: operands come behind */
+#define TLY_GPU_BINDINGS (TLY_TENSOR_COUNT + 1)
+#define TLY_GPU_OPERANDS (TLY_TENSOR_COUNT - TLY_FIRST_OPERAND)
+#define TLY_GPU_LEAST_BINDINGS 4 /* storage buffers that every device has for a kernel */
 #define TLY_GPU_OUTER 2 /* outer dims that fit the push constants; more are literals of the code */
 
 #define TLY_GPU_NO(name)
@@ -43,9 +45,9 @@ typedef struct tly_push {
 } tly_push;
 
 /* What kernels of reductions, and those with operands, read beside tly_push: at the start of the
- * scratch, the same for all dispatches of a launch. The elements of an output are counted as
- * steps times length; a chunk is some whole steps, or a part of one. Of input and output only
- * `reduced` is here. Little-endian. */
+ * scratch. Only the bases of operands differ between the dispatches of a launch. The elements of an
+ * output are counted as steps times length; a chunk is some whole steps, or a part of one. Of input
+ * and output only `reduced` is here. Little-endian. */
 #define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
 #define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##block(member[TLY_DIMS])
@@ -59,11 +61,35 @@ typedef struct tly_gpu_block {
 
 _Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 888, "ABI");
 
+/* The binding of a tensor. */
+static inline uint32_t tly_gpu_binding_of(int tensor)
+{
+    return (uint32_t)(tensor < TLY_GPU_SCRATCH ? tensor : tensor + 1);
+}
+
+/* How many bindings a kernel has; where this is a limit, it names the device's. */
+static inline uint32_t tly_gpu_bindings(const tly_problem *p)
+{
+    return (uint32_t)tly_tensors_of(p) + 1;
+}
+
+static inline uint32_t tly_gpu_most_bindings(const tly_caps *caps)
+{
+    return caps->storage_buffers > TLY_GPU_LEAST_BINDINGS ? caps->storage_buffers
+                                                          : TLY_GPU_LEAST_BINDINGS;
+}
+
+/* Whether a kernel's scratch begins with a tly_gpu_block. */
+static inline int tly_gpu_has_block(const tly_problem *p)
+{
+    return tly_reduces(p->form) || tly_tensors_of(p) > TLY_FIRST_OPERAND;
+}
+
 /* tly_push.flags */
 enum {
-    TLY_GPU_ALIGNED = 1,   /* in, out and every stride are multiples of 16 bytes; the axis' only
-                              where several lanes go together; of reductions only the input's; of
-                              axes that go downwards in or out less one step of the axis */
+    TLY_GPU_ALIGNED = 1,   /* in, out and every stride of them are multiples of 16 bytes; the axis'
+                              only where several lanes go together; of reductions only the input's;
+                              of axes that go downwards in or out less one step of the axis */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
@@ -102,7 +128,8 @@ typedef struct tly_gpu_launch {
     uint32_t record_bytes; /* of one (row, group, chunk), from the scratch's start plus
                                header_bytes */
     uint32_t header_bytes; /* in front of the records */
-    uint32_t zeroed;       /* 1: header and records must be zero before every dispatch */
+    uint32_t zeroed;       /* 1: header, but the block, and records must be zero before every
+                               dispatch */
     uint32_t loose;        /* 1 << TLY_TENSOR_...: those whose strides, but the axis', need not be
                                multiples of 16 bytes for TLY_GPU_ALIGNED */
     uint32_t block_bytes;  /* of the header that is a tly_gpu_block; 0: none */
@@ -150,7 +177,7 @@ static inline void tly_caps_of_code(const tly_caps *caps, const tly_gpu_plan *pl
     *code = *caps;
     code->vendor = code->driver = code->size_control = code->progress = code->saturation = 0;
     code->invocations = code->groups_x = code->groups_y = code->shared_bytes = 0;
-    code->buffer_range = code->offset_align = 0;
+    code->buffer_range = code->offset_align = code->storage_buffers = 0;
     code->addresses = (uint32_t)plan->addresses;
     code->subgroup = plan->scan > 0 ? caps->subgroup : 0;
     code->subgroup_ops &= plan->scan == 0   ? 0u

@@ -11,39 +11,6 @@
 
 #include <stdlib.h>
 
-static tally_status make_layouts(tally_vulkan *v, tally_error *error)
-{
-    VkDescriptorSetLayoutBinding bindings[TLY_GPU_BINDINGS] = { { 0 } };
-    for (uint32_t i = 0; i < TLY_GPU_BINDINGS; i++) {
-        bindings[i] = (VkDescriptorSetLayoutBinding){
-            .binding = i,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .descriptorCount = 1,
-            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-        };
-    }
-    VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = TLY_GPU_BINDINGS,
-        .pBindings = bindings,
-    };
-    VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, v->allocator,
-                                                      &v->set_layout);
-    VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(tly_push) };
-    for (uint32_t addresses = 0; addresses < 2 && result == VK_SUCCESS; addresses++) {
-        VkPipelineLayoutCreateInfo layout = {
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-            .setLayoutCount = addresses ? 0 : 1,
-            .pSetLayouts = &v->set_layout,
-            .pushConstantRangeCount = 1,
-            .pPushConstantRanges = &push,
-        };
-        result = v->fn.CreatePipelineLayout(v->device, &layout, v->allocator,
-                                            &v->layout[addresses]);
-    }
-    return result == VK_SUCCESS ? TALLY_OK : tly_vk_fail(v, result, "a pipeline layout", error);
-}
-
 tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error)
 {
     tally_vulkan *v = calloc(1, sizeof *v);
@@ -78,16 +45,13 @@ tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
     }
     v->staged = v->facts.type != VK_PHYSICAL_DEVICE_TYPE_CPU &&
                 v->facts.type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
-    return make_layouts(v, error);
+    return tly_vk_layouts_make(v, error);
 }
 
 /* All but the pipelines, which must go before the layouts and after the slots. */
 static void end_device(tally_vulkan *v)
 {
-    for (int i = 0; i < 2; i++) {
-        v->fn.DestroyPipelineLayout(v->device, v->layout[i], v->allocator);
-    }
-    v->fn.DestroyDescriptorSetLayout(v->device, v->set_layout, v->allocator);
+    tly_vk_layouts_end(v);
     tly_vk_memory_end(v);
 }
 

@@ -134,6 +134,8 @@ static void set_limits(const tly_vk_answers *a, tly_caps *caps)
     caps->shared_bytes = l->maxComputeSharedMemorySize;
     caps->buffer_range = l->maxStorageBufferRange;
     caps->offset_align = least(l->minStorageBufferOffsetAlignment, UINT32_MAX);
+    caps->storage_buffers = least(l->maxPerStageDescriptorStorageBuffers,
+                                  l->maxDescriptorSetStorageBuffers);
 }
 
 /* A flag is 0 or 1, and more of a limit than plans have use for is the most of it. What is less

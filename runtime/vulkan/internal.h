@@ -8,7 +8,7 @@
  *   memory.c     pieces of device memory; heap.c: pieces of a block; buffer.c: buffers
  *   pipelines.c  what the driver made of modules, on disk; label.c: names for debuggers
  *   judge.c      checks what is stored; plan.c: plans; object.c: pipelines, made once a key
- *   kernel.c     handles; record.c: dispatches
+ *   kernel.c     handles; record.c: dispatches; sets.c: descriptor sets
  *   slot.c       command buffers and what they need; flight.c: submits them, and waits for them
  *   transfer.c   between host and device; status.c: from Vulkan's results to ours
  *   run.c        runs on host memory; use.c: on the caller's buffers; door.c: what the context sees
@@ -31,8 +31,17 @@
 typedef struct tly_vk_object {
     tly_object base;
     tly_gpu_launch launch;
+    VkPipelineLayout layout; /* the device's */
     VkPipeline pipeline[TLY_GPU_PASSES];
 } tly_vk_object;
+
+/* Layouts of descriptor sets, by the number of operands, and a set of each from one pool. */
+enum { TLY_VK_LAYOUTS = TLY_GPU_OPERANDS + 1 };
+
+typedef struct tly_vk_sets {
+    VkDescriptorPool pool; /* VK_NULL_HANDLE: there are none */
+    VkDescriptorSet set[TLY_VK_LAYOUTS];
+} tly_vk_sets;
 
 /* Device memory, which buffers take in pieces; see memory.h. */
 #define TLY_VK_BLOCK (UINT64_C(64) << 20)
@@ -72,10 +81,9 @@ typedef struct tly_vk_slot {
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
-    VkDescriptorPool sets;
-    VkDescriptorSet set;
+    tly_vk_sets sets;
     VkQueryPool queries; /* two timestamps, made for the first who asks */
-    tally_vulkan_buffer tensor[TLY_FIRST_OPERAND], scratch, staging;
+    tally_vulkan_buffer tensor[TLY_TENSOR_COUNT], scratch, staging;
     tly_vk_object *object; /* held while the slot is taken or pending; NULL: none */
     uint64_t until;        /* end of the waits of the call that took it; see tly_vk_until */
     int in_flight;         /* submitted, and not known to be done */
@@ -115,8 +123,9 @@ struct tally_vulkan {
     int left;     /* closed while it was at work: nothing of it may be freed any more */
     pthread_mutex_t queue_lock, slot_lock, lost_lock;
     tly_vk_memory memory;
-    VkDescriptorSetLayout set_layout;
-    VkPipelineLayout layout[2];   /* by launch.addresses */
+    uint32_t layouts; /* how many the device has storage buffers for */
+    VkDescriptorSetLayout set_layout[TLY_VK_LAYOUTS];
+    VkPipelineLayout buffer_layout[TLY_VK_LAYOUTS], address_layout;
     tly_vk_slot *slots;           /* free ones */
     tly_vk_slot *pending;         /* in flight, latest first, left by the calls that took them */
     uint64_t serial;              /* of the latest pending slot so far */
@@ -223,14 +232,22 @@ typedef struct tly_vk_place {
     int64_t offset;          /* bytes from the buffer's start to element 0 */
 } tly_vk_place;
 typedef struct tly_vk_places {
-    tly_vk_place tensor[TLY_FIRST_OPERAND], scratch;
+    tly_vk_place tensor[TLY_TENSOR_COUNT], scratch;
 } tly_vk_places;
 
-/* record.c: a pool with one set of the buffer form. */
-tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescriptorSet *set,
-                             tally_error *error);
-/* record.c: writes the set (buffer form) and records dispatches with the barriers between. */
-void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDescriptorSet set,
+/* sets.c: the layouts of a device, and what is there of them ends. */
+tally_status tly_vk_layouts_make(tally_vulkan *v, tally_error *error);
+void tly_vk_layouts_end(tally_vulkan *v);
+/* sets.c: the layout that a kernel's pipelines have. */
+VkPipelineLayout tly_vk_layout_of(const tally_vulkan *v, const tly_problem *problem,
+                                  const tly_gpu_launch *launch);
+/* sets.c: the sets of the buffer form. On failure *sets has no pool. */
+tally_status tly_vk_sets_make(tally_vulkan *v, tly_vk_sets *sets, tally_error *error);
+/* sets.c: writes a kernel's set, and returns which it is. */
+VkDescriptorSet tly_vk_set_write(const tally_vulkan_kernel *k, const tly_vk_sets *sets,
+                                 const tly_vk_places *places, tly_gpu_bases *bases);
+/* record.c: writes a set (buffer form) and records dispatches with the barriers between. */
+void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, const tly_vk_sets *sets,
                    const tly_vk_places *places);
 
 /* record.c: a global barrier. */

@@ -51,7 +51,7 @@ int tly_vk_launch_stands(const tly_gpu_launch *l, const tly_problem *p, const tl
                  l->lanes == (lanes ? (uint32_t)plan->vector : 1) &&
                  (l->chunk == 0 || l->positions % l->chunk == 0) && l->zeroed <= 1 &&
                  tly_has_tensors(l->loose) &&
-                 l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
+                 l->block_bytes == (tly_gpu_has_block(p) ? sizeof(tly_gpu_block) : 0) &&
                  l->header_bytes >= l->block_bytes && l->header_bytes <= MOST_HEADER &&
                  l->record_bytes <= MOST_RECORD && l->carry_bytes <= MOST_RECORD &&
                  strncmp(l->template_name, tly_gpu_template_name(plan), sizeof l->template_name) ==

@@ -77,7 +77,7 @@ static tally_status check_ranges(const tally_vulkan *v, const tly_request *reque
     uint32_t most = caps->buffer_range;
     int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
     int64_t larger = 0;
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < tly_tensors_of(p); t++) {
         const int64_t count = g->tensor[t].high - g->tensor[t].low + 1;
         larger = tly_larger(larger, count * tly_element_bytes(p, t));
     }
@@ -185,6 +185,8 @@ void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel)
     }
 }
 
+_Static_assert(TLY_GPU_OPERANDS == TALLY_MAX_OPERANDS, "operands come last");
+
 void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_facts *facts)
 {
     static const tly_gpu_steps none;
@@ -201,6 +203,8 @@ void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_f
         .out_end = s->end[TLY_OUT],
         .dispatches = (uint32_t)s->count,
     };
+    memcpy(all.operand_low, s->low + TLY_FIRST_OPERAND, sizeof all.operand_low);
+    memcpy(all.operand_end, s->end + TLY_FIRST_OPERAND, sizeof all.operand_end);
     if (kernel != NULL && kernel->object != NULL) {
         const tly_gpu_launch *l = &kernel->object->launch;
         all.passes = l->passes;

@@ -95,9 +95,9 @@ static tally_status check(const tly_key *key, tally_error *error)
 
 /* --- loading -------------------------------------------------------------------------------- */
 
-static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch, uint32_t pass,
-                                  const uint32_t *words, size_t word_count, VkPipeline *pipeline,
-                                  tally_error *error)
+static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch,
+                                  VkPipelineLayout layout, uint32_t pass, const uint32_t *words,
+                                  size_t word_count, VkPipeline *pipeline, tally_error *error)
 {
     const tly_gpu_pass *p = &launch->pass[pass];
     VkShaderModuleCreateInfo code = {
@@ -125,7 +125,7 @@ static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch,
             .module = module,
             .pName = "main",
         },
-        .layout = v->layout[launch->addresses],
+        .layout = layout,
     };
     result = v->fn.CreateComputePipelines(v->device, v->pipelines, 1, &info, v->allocator,
                                           pipeline);
@@ -196,11 +196,13 @@ static tally_status make_pipelines(tly_object *object, const front *f, const uin
                                    tally_error *error)
 {
     tly_vk_object *o = (tly_vk_object *)object;
+    const tly_problem *problem = &((const facts *)object->key.facts)->problem;
     char word[64];
-    tly_problem_word(&((const facts *)object->key.facts)->problem, word, sizeof word);
+    tly_problem_word(problem, word, sizeof word);
     o->launch = f->launch;
+    o->layout = tly_vk_layout_of(object->key.owner, problem, &o->launch);
     for (uint32_t i = 0; i < o->launch.passes; i++) {
-        tally_status status = make_pipeline(object->key.owner, &o->launch, i, words,
+        tally_status status = make_pipeline(object->key.owner, &o->launch, o->layout, i, words,
                                             f->word_count[i], &o->pipeline[i], error);
         if (status != TALLY_OK) {
             unload(object);

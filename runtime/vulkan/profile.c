@@ -129,7 +129,10 @@ tally_status tly_profile_parse(const char *text, tly_profile *profile, tally_err
         text += length + (text[length] != 0);
     }
     for (size_t i = 0; i <= TLY_CAPS; i++) {
-        if (!seen[i]) {
+        const int may_lack = i < TLY_CAPS && tly_cap_rows[i].form == 'l';
+        if (!seen[i] && may_lack) {
+            tly_cap_set(&p.caps, &tly_cap_rows[i], tly_cap_rows[i].least);
+        } else if (!seen[i]) {
             return tly_fail(error, TALLY_INVALID, "device", "profile, line %d: the end, without %s",
                             l.number + 1, i < TLY_CAPS ? tly_cap_rows[i].name : "device");
         }

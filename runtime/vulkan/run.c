@@ -39,7 +39,7 @@ static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot,
 {
     tally_vulkan *v = k->vulkan;
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
         status = tly_vk_slot_buffer(v, &slot->tensor[t], tensors[t].at + tensors[t].bytes, 0,
                                     error);
     }
@@ -54,13 +54,13 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
 {
     tally_vulkan *v = k->vulkan;
     tly_vk_places places = { .scratch = { slot->scratch.buffer, slot->scratch.address, 0 } };
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
         places.tensor[t] = place_of(&slot->tensor[t], &tensors[t]);
     }
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
-    tly_vk_record(k, slot->commands, slot->set, &places);
+    tly_vk_record(k, slot->commands, &slot->sets, &places);
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                    VK_ACCESS_SHADER_WRITE_BIT,
                    VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT,
@@ -68,26 +68,26 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
     return tly_vk_slot_finish(v, slot, error);
 }
 
-static tally_status upload(tally_vulkan *v, tly_vk_slot *slot, const tensor *tensors,
+static tally_status upload(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *tensors,
                            const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
         if (!tly_is_written(t)) {
-            status = tly_vk_upload_tensor(v, slot, &slot->tensor[t], tensors[t].at,
+            status = tly_vk_upload_tensor(k->vulkan, slot, &slot->tensor[t], tensors[t].at,
                                           &tensors[t].layout, tensors[t].bytes, p->at[t], error);
         }
     }
     return status;
 }
 
-static tally_status download(tally_vulkan *v, tly_vk_slot *slot, const tensor *tensors,
+static tally_status download(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *tensors,
                              const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
         if (tly_is_written(t)) {
-            status = tly_vk_download_tensor(v, slot, &slot->tensor[t], tensors[t].at,
+            status = tly_vk_download_tensor(k->vulkan, slot, &slot->tensor[t], tensors[t].at,
                                             &tensors[t].layout, tensors[t].bytes, p->at[t], error);
         }
     }
@@ -97,9 +97,9 @@ static tally_status download(tally_vulkan *v, tly_vk_slot *slot, const tensor *t
 static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tensor tensors[TLY_FIRST_OPERAND];
+    tensor tensors[TLY_TENSOR_COUNT];
     tly_vk_slot *slot;
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
         tensors[t] = describe(k, t);
     }
     tally_status status = tly_vk_usable(v, error);
@@ -111,13 +111,13 @@ static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tal
     }
     status = get_buffers(k, slot, tensors, error);
     if (status == TALLY_OK) {
-        status = upload(v, slot, tensors, p, error);
+        status = upload(k, slot, tensors, p, error);
     }
     if (status == TALLY_OK) {
         status = compute(k, slot, tensors, error);
     }
     if (status == TALLY_OK) {
-        status = download(v, slot, tensors, p, error);
+        status = download(k, slot, tensors, p, error);
     }
     tly_vk_slot_give(v, slot, status == TALLY_OK);
     return status;

@@ -15,13 +15,13 @@
 void tly_vk_slot_free(tally_vulkan *v, tly_vk_slot *s)
 {
     if (tly_vk_alive(v)) {
-        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
             tly_vk_buffer_end(&s->tensor[t]);
         }
         tly_vk_buffer_end(&s->scratch);
         tly_vk_buffer_end(&s->staging);
         v->fn.DestroyQueryPool(v->device, s->queries, v->allocator);
-        v->fn.DestroyDescriptorPool(v->device, s->sets, v->allocator);
+        v->fn.DestroyDescriptorPool(v->device, s->sets.pool, v->allocator);
         v->fn.DestroyFence(v->device, s->fence, v->allocator);
         v->fn.DestroyCommandPool(v->device, s->pool, v->allocator);
     }
@@ -64,7 +64,7 @@ static tally_status make_slot(tally_vulkan *v, tly_vk_slot **slot, tally_error *
         return tly_out_of_memory(error, "a run", sizeof *s);
     }
     VkResult result = fill_slot(v, s);
-    tally_status status = result == VK_SUCCESS ? tly_vk_set_make(v, &s->sets, &s->set, error)
+    tally_status status = result == VK_SUCCESS ? tly_vk_sets_make(v, &s->sets, error)
                                                : tly_vk_fail(v, result, "a command buffer", error);
     if (status != TALLY_OK) {
         tly_vk_slot_free(v, s);
@@ -170,7 +170,7 @@ void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep)
             tly_vk_slot_free(v, slot);
             return;
         }
-        for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
             trim(&slot->tensor[t]);
         }
         trim(&slot->scratch);

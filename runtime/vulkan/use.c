@@ -16,8 +16,7 @@
 struct tally_vulkan_recording {
     tally_vulkan *vulkan;
     tly_vk_object *object;
-    VkDescriptorPool pool;
-    VkDescriptorSet set;
+    tly_vk_sets sets;
 };
 
 /* --- checks ---------------------------------------------------------------------------------- */
@@ -66,11 +65,16 @@ static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_pla
                                   tally_error *error)
 {
     const tly_vk_place *out = &p->tensor[TLY_OUT];
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
-        if (!tly_is_written(t) && p->tensor[t].buffer == out->buffer &&
-            !tly_is_apart_by(&k->rules, t, out->offset - p->tensor[t].offset)) {
-            return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
+    for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
+        if (tly_is_written(t) || p->tensor[t].buffer != out->buffer ||
+            tly_is_apart_by(&k->rules, t, out->offset - p->tensor[t].offset)) {
+            continue;
         }
+        const char *name = tly_tensor_name(t);
+        return t == TLY_IN ? tly_fail(error, TALLY_INVALID, "out",
+                                      "the regions of input and output overlap")
+                           : tly_fail(error, TALLY_INVALID, name,
+                                      "operand %s and the output overlap", name);
     }
     return TALLY_OK;
 }
@@ -81,12 +85,13 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
                                 tally_error *error)
 {
     const tly_gpu_steps *s = &k->steps;
-    const tally_vulkan_range *const given[] = {
-        [TLY_IN] = &buffers->in,
-        [TLY_OUT] = &buffers->out,
+    const tally_vulkan_range *const given[TLY_TENSOR_COUNT] = {
+#define GIVEN(T, t, member, is_written, home, meaning) [TLY_##T] = &buffers->member,
+        TLY_TENSORS(GIVEN)
+#undef GIVEN
     };
     tally_status status = TALLY_OK;
-    for (int t = 0; t < TLY_FIRST_OPERAND && status == TALLY_OK; t++) {
+    for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
         const need n = { tly_tensor_name(t), s->low[t], s->end[t],
                          (uint64_t)tly_element_bytes(&k->problem, t) };
         status = take_place(k, given[t], &n, &places->tensor[t], error);
@@ -129,7 +134,7 @@ static void end_recording(tally_vulkan_recording *r)
 {
     let_go(r);
     if (tly_vk_alive(r->vulkan)) {
-        r->vulkan->fn.DestroyDescriptorPool(r->vulkan->device, r->pool, r->vulkan->allocator);
+        r->vulkan->fn.DestroyDescriptorPool(r->vulkan->device, r->sets.pool, r->vulkan->allocator);
     }
     free(r);
 }
@@ -147,8 +152,8 @@ static tally_status get_recording(const tally_vulkan_kernel *k, tally_vulkan_rec
         }
         r->vulkan = v;
     }
-    if (r->pool == VK_NULL_HANDLE && !k->object->launch.addresses) {
-        tally_status status = tly_vk_set_make(v, &r->pool, &r->set, error);
+    if (r->sets.pool == VK_NULL_HANDLE && !k->object->launch.addresses) {
+        tally_status status = tly_vk_sets_make(v, &r->sets, error);
         if (status != TALLY_OK) {
             if (*recording == NULL) {
                 free(r);
@@ -176,7 +181,7 @@ static tally_status record(const tally_vulkan_kernel *k, VkCommandBuffer command
         status = get_recording(k, recording, error);
     }
     if (status == TALLY_OK) {
-        tly_vk_record(k, commands, (*recording)->set, &places);
+        tly_vk_record(k, commands, &(*recording)->sets, &places);
     }
     return status;
 }
@@ -242,7 +247,7 @@ tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot
     const VkAccessFlags transfer = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     const VkAccessFlags written = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     tly_vk_barrier(v, slot->commands, stages, written, stages, shader | transfer);
-    tly_vk_record(k, slot->commands, slot->set, &places);
+    tly_vk_record(k, slot->commands, &slot->sets, &places);
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                    VK_ACCESS_SHADER_WRITE_BIT, stages, shader | transfer);
     return TALLY_OK;

@@ -355,7 +355,8 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .in_axis = tly_axis(c, TLY_IN),
         .out_axis = tly_axis(c, TLY_OUT),
         .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
-                  !c->p->exclusive && tly_is_plain(c->p),
+                  !c->p->exclusive && tly_is_plain(c->p) &&
+                  !tly_has_expression(c->p, TLY_EXPRESSION_POST),
     };
     k.sums = align_states(&k);
     unsigned line = tly_line(c) / c->lanes, single = line * (unsigned)c->plan->pass_lines;

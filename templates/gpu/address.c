@@ -80,13 +80,14 @@ static void add_outer(tly_gpu *g, int dim, kir_value x, kir_value *offset)
 {
     tly_build *c = &g->c;
     const int64_t *const literal[TLY_FIRST_OPERAND] = { g->plan->outer_in, g->plan->outer_out };
-    kir_value by[TLY_FIRST_OPERAND];
+    kir_value by[TLY_TENSOR_COUNT], scaled = x;
     if (g->plan->literal)
-        x = tly_gpu_as_offset(g, x);
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
-        by[t] = g->plan->literal ? mul(c, x, tly_gpu_offset(g, literal[t][dim]))
-                                 : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
+        scaled = tly_gpu_as_offset(g, x);
+    for (int t = 0; t < c->tensors; t++)
+        by[t] = g->plan->literal && t < TLY_FIRST_OPERAND
+                    ? mul(c, scaled, tly_gpu_offset(g, literal[t][dim]))
+                    : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
+    for (int t = 0; t < c->tensors; t++)
         offset[t] = add(c, offset[t], by[t]);
 }
 
@@ -120,28 +121,47 @@ static kir_value axis_step(tly_gpu *g, int tensor, int64_t *known)
     return tly_gpu_offset(g, *known);
 }
 
+/* Bytes to the next of an item's lanes in an operand. The launch tells the bytes from one group of
+ * lanes to the next, and a group has a power of two. */
+static kir_value lane_step(tly_gpu *g, int tensor)
+{
+    tly_build *c = &g->c;
+    const int8_t step = c->p->tensor[tensor].step;
+    unsigned log2 = 0;
+    if (g->lanes == 1)
+        return tly_gpu_offset(g, 0);
+    if (step != TLY_ANY_STEP)
+        return tly_gpu_offset(g, (int64_t)step * c->bytes[tensor]);
+    while (1u << log2 < g->lanes)
+        log2++;
+    kir_value group = kir_get_as(c->b, TLY_ARG(IN_LANE, tensor), g->index.kind);
+    return ashr(c, group, like(c, group, log2));
+}
+
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_value offset[TLY_FIRST_OPERAND], row = item->index;
+    kir_value offset[TLY_TENSOR_COUNT], row = item->index;
     int one_lane = c->p->form == TLY_ROWS && c->p->interleave == 1;
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
+    for (int t = 0; t < c->tensors; t++)
         offset[t] = tly_gpu_offset(g, 0);
     if (g->launch->form == TLY_GPU_LANES && !one_lane) {
         kir_value lanes = arg(c, KIR_ARG_INNER);
         row = quotient(g, item->index, lanes);
         kir_value lane = rest(g, item->index, lanes, row);
-        for (int t = 0; t < TLY_FIRST_OPERAND; t++)
+        for (int t = 0; t < c->tensors; t++)
             offset[t] = scaled(g, lane, TLY_ARG(IN_LANE, t));
     }
     row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), offset);
-    tly_gpu_row at;
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
+    tly_gpu_row at = { 0 };
+    for (int t = 0; t < c->tensors; t++) {
         at.tensor[t].at = ptradd(c, arg(c, TLY_ARG(IN, t)), offset[t]);
         at.tensor[t].offset = offset[t];
     }
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
+    for (int t = 0; t < c->tensors; t++)
         at.tensor[t].step = axis_step(g, t, &at.tensor[t].known);
+    for (int t = TLY_FIRST_OPERAND; t < c->tensors; t++)
+        at.tensor[t].lane = lane_step(g, t);
     return at;
 }
 
@@ -165,8 +185,31 @@ kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
     tly_gpu_row moved = *row;
-    for (int t = 0; t < TLY_FIRST_OPERAND; t++)
+    for (int t = 0; t < g->c.tensors; t++)
         moved.tensor[t].at = tly_gpu_address(g, row, t, position);
+    return moved;
+}
+
+/* Lanes of an item are neighbours in input and output. */
+static kir_value across(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lanes)
+{
+    kir_value each = tensor < TLY_FIRST_OPERAND ? tly_gpu_offset(g, g->c.bytes[tensor])
+                                                : row->tensor[tensor].lane;
+    return mul(&g->c, lanes, each);
+}
+
+kir_value tly_gpu_lane_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lane)
+{
+    return ptradd(&g->c, row->tensor[tensor].at, across(g, row, tensor, lane));
+}
+
+tly_gpu_row tly_gpu_beside(tly_gpu *g, const tly_gpu_row *row, kir_value lane)
+{
+    tly_gpu_row moved = *row;
+    for (int t = 0; t < g->c.tensors; t++) {
+        if (!tly_is_written(t))
+            moved.tensor[t].at = tly_gpu_lane_address(g, row, t, lane);
+    }
     return moved;
 }
 
@@ -178,8 +221,10 @@ static kir_value address_in_extent(tly_build *c, const tly_place *at, int tensor
     position = add(c, position, u32(g, at->more_positions));
     if (e->count)
         position = umin(c, position, sub(c, e->count, u32(g, 1)));
-    kir_value neighbours = tly_gpu_offset(g, at->more_lanes * c->bytes[tensor]);
-    return ptradd(c, tly_gpu_address(g, e->row, tensor, position), neighbours);
+    kir_value p = tly_gpu_address(g, e->row, tensor, position);
+    return at->more_lanes == 0
+               ? p
+               : ptradd(c, p, across(g, e->row, tensor, tly_gpu_offset(g, at->more_lanes)));
 }
 
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position)

@@ -107,15 +107,18 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
     kir_value scan = tly_gpu_as_offset(g, m->scan);
-    tly_gpu_axis *in = &at.tensor[TLY_IN];
-    if (g->interleave > 1) {
+    for (int t = 0; t < c->tensors && g->interleave > 1; t++) {
+        tly_gpu_axis *in = &at.tensor[t];
+        if (tly_is_written(t))
+            continue;
         in->at = ptradd(c, in->at, mul(c, scan, in->step));
         in->step = mul(c, in->step, tly_gpu_offset(g, g->interleave));
         in->known *= g->interleave;
-        count = udiv(c, count, u32(g, g->interleave));
-    } else if (g->lanes > 1) {
-        in->at = ptradd(c, in->at, mul(c, scan, tly_gpu_offset(g, c->bytes[TLY_IN])));
     }
+    if (g->interleave > 1)
+        count = udiv(c, count, u32(g, g->interleave));
+    else if (g->lanes > 1)
+        at = tly_gpu_beside(g, &at, scan);
     return tly_gpu_scan_serially(g, &at, count, carry);
 }
 

@@ -81,7 +81,7 @@ static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsign
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     for (unsigned k = 0; k < g->lanes; k++) {
         const tly_place here = tly_place_after(first, after, k);
-        kir_value each = tly_gpu_widen(g, x[k]), *tracked = tracked_of(g, s, k);
+        kir_value each = tly_gpu_widen(g, &here, x[k]), *tracked = tracked_of(g, s, k);
         if (s->classes && s->tracked > 0)
             *tracked = umax(c, *tracked, tly_gpu_distance(g, each));
         if (s->classes)

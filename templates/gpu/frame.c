@@ -76,10 +76,16 @@ static uint32_t most_positions(const tly_gpu *g)
     return most / multiple > 0 ? most / multiple * multiple : multiple;
 }
 
-/* Of what follows the block. */
-enum { RECORD_ALIGN = 16 };
+/* Of what follows the block: records of scans fill lines. */
+enum { RECORD_ALIGN = 16, TICKET_ALIGN = TLY_GPU_TICKET_LINE };
 
-/* Scans go on from dispatch to dispatch; reductions have their geometry in a block. */
+static uint32_t rounded_up(uint32_t bytes, uint32_t multiple)
+{
+    return (bytes + multiple - 1) & -multiple;
+}
+
+/* Scans go on from dispatch to dispatch. Reductions have their geometry in a block, and so have
+ * operands. */
 static void describe(tly_gpu *g, tly_gpu_launch *launch, int by_lanes)
 {
     const tly_gpu_plan *p = g->plan;
@@ -99,10 +105,12 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch, int by_lanes)
     g->launch = launch;
     if (chunks && a->record_bytes != NULL)
         launch->record_bytes = a->record_bytes(g);
-    if (reduces) {
+    if (reduces || g->c.tensors > TLY_FIRST_OPERAND) {
         launch->block_bytes = sizeof(tly_gpu_block);
-        launch->header_bytes = (sizeof(tly_gpu_block) + RECORD_ALIGN - 1) & -RECORD_ALIGN;
-    } else {
+        launch->header_bytes += rounded_up(sizeof(tly_gpu_block),
+                                           reduces ? RECORD_ALIGN : TICKET_ALIGN);
+    }
+    if (!reduces) {
         launch->carry_bytes = tly_gpu_scans(g) * g->c.state_bytes;
         launch->positions = most_positions(g);
     }
@@ -144,17 +152,21 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     const tly_target target = { .level = "vulkan",
                                 .vector_bytes = 16,
                                 .has_f16 = (int32_t)caps->half_exact,
-                                .no_div64 = !caps->int64 };
+                                .no_div64 = !caps->int64,
+                                .no_narrow = 1,
+                                .hides = 1 };
+    const tly_caps own = tly_gpu_caps_for(problem, caps);
     tly_gpu g = { .c = { .p = problem, .t = &target, .lanes = 1 },
                   .plan = plan,
                   .algorithm = algorithms[plan->template_id],
-                  .caps = caps };
+                  .caps = &own };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     g.c.state_bytes = tly_state_bytes(problem);
-    g.c.tensors = TLY_FIRST_OPERAND;
+    g.c.tensors = tly_tensors_of(problem);
     g.c.element = tly_element_dtype(problem);
     g.c.element_bytes = (unsigned)tally_dtype_bytes(g.c.element);
+    g.c.is_mapped = problem->program.type != 0; /* when they are loaded: some are loaded again */
     for (int t = 0; t < g.c.tensors; t++)
         g.c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);

@@ -141,14 +141,20 @@ typedef struct tly_gpu_axis {
     kir_value offset; /* bytes from the tensor's base to the row's start */
     kir_value step;   /* bytes to the next position */
     int64_t known;    /* the step where it is a literal; else 0 */
+    kir_value lane;   /* operands: bytes to the next of the lanes that an item takes */
 } tly_gpu_axis;
 typedef struct tly_gpu_row {
-    tly_gpu_axis tensor[TLY_FIRST_OPERAND];
+    tly_gpu_axis tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
+/* The address of another of the lanes that an item takes, `lane` lanes on, an offset. */
+kir_value tly_gpu_lane_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lane);
+/* The row of another of the lanes that an item takes, `lane` lanes on, an offset: in the tensors that
+ * are read. */
+tly_gpu_row tly_gpu_beside(tly_gpu *g, const tly_gpu_row *row, kir_value lane);
 /* `p` is the address of a position. The one `after` it is at the returned address + *offset. */
 kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
                        int64_t *offset);
@@ -175,10 +181,10 @@ kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
 enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
 
-/* Converts stored elements to accumulators and back. Elements of 8 and 16 bits are the lower bits
- * of a u32. */
-kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
-kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
+/* Stored elements as accumulators, and results as stored elements. Elements of 8 and 16 bits are the
+ * lower bits of a u32. What is loaded goes through `map`, which may read operands at its place. */
+kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored);
+kir_value tly_gpu_narrow(tly_gpu *g, kir_value result);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
 /* `count` neighbours by aligned accesses of 16 bytes, or by one of less that holds all of them. */

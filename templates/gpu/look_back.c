@@ -76,7 +76,8 @@ static void classes_of(const tly_look_back *s, kir_value *summary)
         kir_value position = add(c, l.i, u32(g, v));
         const tly_place here = tly_gpu_place(&tile, position);
         kir_value p = tly_gpu_address(g, s->at, TLY_IN, umin(c, position, last));
-        kir_value x = tly_element(c, &here, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
+        kir_value x = tly_gpu_widen(g, &here, tly_gpu_fetch(g, p, 0));
+        x = tly_element(c, &here, x);
         x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
         tly_gpu_summary_add(g, summary, x);
     }
@@ -160,9 +161,10 @@ kir_value tly_look_draw(tly_gpu *g)
 {
     tly_build *c = &g->c;
     kir_value ticket = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
+    const int64_t at = (int64_t)g->launch->header_bytes - g->algorithm->ticket_bytes;
     tly_region one = { 0 };
     emit_if(c, &one, is(g, kir_get_id(c->b, KIR_ID_LOCAL), 0));
-    kir_store(c->b, ticket, 0, kir_atomic_add(c->b, scratch, 0, u32(g, 1)), 4, 0);
+    kir_store(c->b, ticket, 0, kir_atomic_add(c->b, scratch, at, u32(g, 1)), 4, 0);
     emit_end(c, &one);
     kir_barrier(c->b);
     return kir_load(c->b, KIR_TYPE(KIR_I32, 1), ticket, 0, 4);

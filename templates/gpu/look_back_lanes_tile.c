@@ -181,7 +181,7 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
     kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
     for (unsigned i = 0; i < t->steps; i++) {
         const tly_place here = place_held(t, i);
-        x[i] = tly_element(c, &here, tly_gpu_widen(g, x[i]));
+        x[i] = tly_element(c, &here, tly_gpu_widen(g, &here, x[i]));
         if (!whole)
             x[i] = choose(c, less(c, u32(g, i), left), x[i], neutral);
     }
@@ -228,7 +228,7 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
     const tly_gpu_extent tile = { &t->at, end };
     const tly_place here = tly_gpu_place(&tile, position);
-    x = tly_element(c, &here, tly_gpu_widen(g, x));
+    x = tly_element(c, &here, tly_gpu_widen(g, &here, x));
     return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
 }
 

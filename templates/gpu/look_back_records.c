@@ -38,7 +38,7 @@ kir_value tly_record_at(tly_gpu *g, kir_value number, kir_value field)
     tly_build *c = &g->c;
     kir_value at = mul(c, tly_gpu_as_offset(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
-    at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
+    at = add(c, at, tly_gpu_offset(g, g->launch->header_bytes));
     at = add(c, at, tly_gpu_as_offset(g, mul(c, field, u32(g, 4 * tly_record_words(g)))));
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }

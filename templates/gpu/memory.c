@@ -25,16 +25,18 @@ static int is_narrow(unsigned bytes)
 
 /* ---- between stored elements and accumulators ---- */
 
-kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
+kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored)
 {
     tly_build *c = &g->c;
+    if (c->p->program.type != 0)
+        return tly_widen(c, tly_map(c, at, tly_loaded(c, stored)));
     return is_narrow(c->bytes[TLY_IN]) ? tly_widen_u32(c, stored) : tly_widen(c, stored);
 }
 
-kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
+kir_value tly_gpu_narrow(tly_gpu *g, kir_value result)
 {
     tly_build *c = &g->c;
-    return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, acc) : tly_narrow(c, acc);
+    return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, result) : tly_narrow(c, result);
 }
 
 /* ---- stored elements ---- */

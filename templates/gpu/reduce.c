@@ -105,6 +105,8 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
 {
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const tly_gpu_row *row = at->of;
+    if (tensor >= TLY_FIRST_OPERAND)
+        return tly_gpu_lane_address(g, row, tensor, tly_gpu_as_offset(g, at->lane));
     kir_value bytes = mul(c, at->lane, u32(g, c->bytes[tensor]));
     return ptradd(c, row->tensor[tensor].at, tly_gpu_as_offset(g, bytes));
 }
@@ -116,7 +118,7 @@ static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span
     const tly_place at = { .address = address, .of = row, .lane = output };
     tly_gpu_span one = tly_gpu_span_of(r, all, output);
     kir_value y = tly_gpu_reduce_result(r, &one, &at, state);
-    tly_gpu_reduce_store(r, address(&r->g->c, &at, TLY_OUT), y);
+    tly_gpu_reduce_store(r, &at, y);
 }
 
 /* All outputs of an item, or their records of a chunk. `group`: NULL for one invocation. */

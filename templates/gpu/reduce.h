@@ -23,7 +23,9 @@ typedef struct tly_gpu_reduce {
     int indexed;   /* states have an index */
     unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words */
-    kir_value size[TALLY_MAX_RANK], in[TALLY_MAX_RANK]; /* of these dims: words, offsets */
+    kir_value
+        size[TALLY_MAX_RANK]; /* of these dims, words; their offsets in tensors that are read */
+    kir_value stride[TLY_TENSOR_COUNT][TALLY_MAX_RANK];
 } tly_gpu_reduce;
 
 /* ---- reduce_span.c ---- */
@@ -43,8 +45,8 @@ tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row);
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk);
 /* A word as an index. */
 kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value word);
-/* Address of an element of a step. */
-kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
+/* Address of an element of a step in a tensor that is read. */
+kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, int tensor, kir_value step,
                           kir_value position);
 /* That of another of the outputs side by side; `output`: a word. */
 tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output);
@@ -55,10 +57,10 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
  * several, or one by one. */
 void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
                           unsigned count, int by_vectors);
-/* One as an accumulator; where they are compared, as an integer in their order. */
-kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored);
-/* Stores a result, or what there is for no elements. */
-void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y);
+/* One, mapped, as an accumulator; where they are compared, as an integer in their order. */
+kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, const tly_place *at, kir_value stored);
+/* Stores a result, or what there is for no elements, where it belongs. */
+void tly_gpu_reduce_store(tly_gpu_reduce *r, const tly_place *at, kir_value y);
 
 /* ---- reduce_walk.c ---- */
 
@@ -93,7 +95,8 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_group *t,
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);
-/* Such a state as a result. `all`: what it is of; `at`: where the result goes. */
+/* Such a state as a result, before it goes through `post`. `all`: what it is of; `at`: where the
+ * result goes. */
 kir_value tly_gpu_reduce_result(tly_gpu_reduce *r, const tly_gpu_span *all, const tly_place *at,
                                 kir_value state);
 

@@ -68,15 +68,15 @@ static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 
 static uint64_t magnitude_of(const tly_gpu_reduce *r)
 {
-    return (UINT64_C(1) << (8 * r->g->c.bytes[TLY_IN] - 1)) - 1;
+    return (UINT64_C(1) << (8 * r->g->c.element_bytes - 1)) - 1;
 }
 
 /* The upper bits of a narrow element's word are those of its sign, where it has one. */
 static kir_value extended(tly_gpu_reduce *r, kir_value x)
 {
     tly_build *c = &r->g->c;
-    unsigned bytes = c->bytes[TLY_IN];
-    if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
+    unsigned bytes = c->element_bytes;
+    if (bytes >= 4 || tly_class_of(c->element) == TLY_UNSIGNED)
         return x;
     kir_value up = u32(r->g, 32 - 8 * bytes);
     return ashr(c, shl(c, x, up), up);
@@ -92,13 +92,16 @@ static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
     return extended(r, stored);
 }
 
-kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored)
+kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, const tly_place *at, kir_value stored)
 {
     tly_build *c = &r->g->c;
-    if (tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) != TLY_FLOATING)
-        return tly_reduce_integer(c, extended(r, stored));
-    return row(r)->compares ? tly_reduce_key(c, as_bits(r, stored), magnitude_of(r))
-                            : tly_gpu_widen(r->g, stored);
+    const int is_mapped = c->p->program.type != 0;
+    kir_value x = is_mapped ? tly_map(c, at, tly_loaded(c, stored)) : stored;
+    if (tly_class_of(c->element) != TLY_FLOATING)
+        return tly_reduce_integer(c, extended(r, x));
+    if (row(r)->compares)
+        return tly_reduce_key(c, as_bits(r, x), magnitude_of(r));
+    return is_mapped ? tly_widen(c, x) : tly_gpu_widen(r->g, at, x);
 }
 
 static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
@@ -135,6 +138,17 @@ void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_va
 
 /* ---- from states to memory ---- */
 
+/* A result as a value of the expressions' type. */
+static kir_value element_of(tly_gpu_reduce *r, kir_value y)
+{
+    tly_build *c = &r->g->c;
+    if (!row(r)->compares)
+        return tly_as_element(c, y);
+    return tly_class_of(c->element) == TLY_FLOATING
+               ? bitcast(c, tly_storage(c->element, 1), tly_order_bits(c, y, magnitude_of(r)))
+               : y;
+}
+
 static kir_value stored(tly_gpu_reduce *r, kir_value y)
 {
     tly_build *c = &r->g->c;
@@ -146,15 +160,26 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
     return tly_reduce_as(c, KIR_TYPE(c->bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
 
-void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
+/* Unless there were no elements. */
+static kir_value of_some(tly_gpu_reduce *r, tally_dtype dtype, kir_value y)
+{
+    tly_build *c = &r->g->c;
+    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, dtype);
+    kir_value none = equal(c, r->steps, u32(r->g, 0));
+    return choose(c, none, like(c, y, bits), y);
+}
+
+void tly_gpu_reduce_store(tly_gpu_reduce *r, const tly_place *at, kir_value y)
 {
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
-    y = stored(r, y);
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
-                                   (tally_dtype)problem(r)->tensor[TLY_OUT].dtype);
-    kir_value none = equal(c, r->steps, u32(g, 0));
-    y = choose(c, none, like(c, y, bits), y);
+    kir_value p = at->address(c, at, TLY_OUT);
+    if (c->p->program.type == 0 || r->indexed) {
+        y = of_some(r, (tally_dtype)problem(r)->tensor[TLY_OUT].dtype, stored(r, y));
+    } else {
+        y = of_some(r, c->element, element_of(r, y));
+        y = tly_gpu_narrow(g, tly_post_element(c, at, y));
+    }
     if (in_words(r, c->bytes[TLY_OUT]))
         store_part(r, p, y);
     else

@@ -303,6 +303,20 @@ static kir_value most_trips(tly_gpu_reduce *r, kir_value count)
     return most > 0 ? umin(&r->g->c, count, u32(r->g, most)) : count;
 }
 
+/* A position of a step. */
+typedef struct step_place {
+    tly_gpu_reduce *r;
+    const tly_gpu_span *span;
+    kir_value step, position;
+} step_place;
+
+static kir_value address(tly_build *c, const tly_place *at, int tensor)
+{
+    const step_place *p = at->of;
+    (void)c;
+    return tly_gpu_span_at(p->r, p->span, tensor, p->step, p->position);
+}
+
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
  * for good; with the mantissa's sign. `y` where the loop is longer than a device goes. */
 static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value mantissa,
@@ -317,9 +331,10 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
     tly_region l = { .state = { &goes, &product } };
     emit_for_while(c, &l, u32(r->g, 0), trips, u32(r->g, 1));
     kir_value step = udiv(c, l.i, r->length);
-    kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
-    tly_gpu_reduce_fetch(r, at, 0, &x, 1, 0);
-    product = mul(c, product, tly_gpu_reduce_accumulator(r, x));
+    const step_place there = { r, all, step, sub(c, l.i, mul(c, step, r->length)) };
+    const tly_place at = { .address = address, .of = &there };
+    tly_gpu_reduce_fetch(r, address(c, &at, TLY_IN), 0, &x, 1, 0);
+    product = mul(c, product, tly_gpu_reduce_accumulator(r, &at, x));
     kir_value open = bor(c, une(c, product, zero), irregular);
     goes = band(c, open, tly_reduce_finite(c, product));
     emit_end(c, &l);
@@ -350,7 +365,7 @@ static kir_value result_of_sum(tly_build *c, const tly_place *at, kir_value stat
     kir_value again = tly_reduce_scale_up(c, kir_part(c->b, state, 2));
     kir_value some = une(c, other, constant(c, c->acc, 0));
     again = choose(c, some, other, again);
-    return tly_show(c, at, choose(c, tly_reduce_finite(c, sum), sum, again));
+    return tly_result(c, at, choose(c, tly_reduce_finite(c, sum), sum, again));
 }
 
 /* The same of what is in range where the sum need not be: that stays in multiples of 2^64. */
@@ -384,6 +399,6 @@ kir_value tly_gpu_reduce_result(tly_gpu_reduce *r, const tly_gpu_span *all, cons
                                      : result_of_sum(c, at, state);
     if (r->watch == TLY_CHECK_SQUARES)
         return result_of_squares(c, at, state);
-    return tly_show(c, at,
-                    r->watch == TLY_CHECK_PRODUCTS ? result_of_product(r, all, state) : state);
+    return tly_result(c, at,
+                      r->watch == TLY_CHECK_PRODUCTS ? result_of_product(r, all, state) : state);
 }

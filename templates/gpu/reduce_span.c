@@ -33,7 +33,9 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     };
     for (unsigned i = 0; i < r.rank; i++) {
         r.size[i] = kir_get_dim(c->b, KIR_ARG_REDUCED_SIZE, i, KIR_I32);
-        r.in[i] = kir_get_dim(c->b, KIR_ARG_REDUCED_IN, i, g->index.kind);
+        for (int t = 0; t < c->tensors; t++)
+            if (!tly_is_written(t))
+                r.stride[t][i] = kir_get_dim(c->b, TLY_ARG(REDUCED_IN, t), i, g->index.kind);
     }
     if (floating) {
         g->c.real_count = arg(c, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
@@ -76,34 +78,38 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
         kir_value before = mul(c, tly_gpu_reduce_index(r, s.step), length);
         s.index = add(c, before, mul(c, tly_gpu_reduce_index(r, part), size));
     }
-    if (r->rank == 0) { /* the position may be above 32 bits */
-        tly_gpu_axis *in = &s.row.tensor[TLY_IN];
+    for (int t = 0; t < c->tensors && r->rank == 0; t++) { /* the position may be above 32 bits */
+        tly_gpu_axis *in = &s.row.tensor[t];
+        if (tly_is_written(t))
+            continue;
         kir_value bytes = mul(c, tly_gpu_as_offset(r->g, r->chunk_length), in->step);
         in->at = ptradd(c, in->at, mul(c, tly_gpu_as_offset(r->g, part), bytes));
-        s.from = u32(r->g, 0);
     }
+    if (r->rank == 0)
+        s.from = u32(r->g, 0);
     return s;
 }
 
 /* Steps are counted through their dims, the last fastest. */
-static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
+static kir_value step_offset(tly_gpu_reduce *r, int tensor, kir_value step)
 {
     tly_build *c = &r->g->c;
+    const kir_value *stride = r->stride[tensor];
     kir_value offset = tly_gpu_offset(r->g, 0);
     for (unsigned dim = r->rank - 1; dim > 0; dim--) {
         kir_value up = udiv(c, step, r->size[dim]);
         kir_value index = sub(c, step, mul(c, up, r->size[dim]));
-        offset = add(c, offset, mul(c, tly_gpu_as_offset(r->g, index), r->in[dim]));
+        offset = add(c, offset, mul(c, tly_gpu_as_offset(r->g, index), stride[dim]));
         step = up;
     }
-    return add(c, offset, mul(c, tly_gpu_as_offset(r->g, step), r->in[0]));
+    return add(c, offset, mul(c, tly_gpu_as_offset(r->g, step), stride[0]));
 }
 
-kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
+kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, int tensor, kir_value step,
                           kir_value position)
 {
-    kir_value p = tly_gpu_address(r->g, &s->row, TLY_IN, position);
-    return r->rank > 0 ? ptradd(&r->g->c, p, step_offset(r, step)) : p;
+    kir_value p = tly_gpu_address(r->g, &s->row, tensor, position);
+    return r->rank > 0 ? ptradd(&r->g->c, p, step_offset(r, tensor, step)) : p;
 }
 
 tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output)
@@ -113,5 +119,7 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
     tly_gpu_axis *in = &one.row.tensor[TLY_IN];
     kir_value bytes = mul(&g->c, output, u32(g, g->c.bytes[TLY_IN]));
     in->at = ptradd(&g->c, in->at, tly_gpu_as_offset(g, bytes));
+    for (int t = TLY_FIRST_OPERAND; t < g->c.tensors; t++)
+        one.row.tensor[t].at = tly_gpu_lane_address(g, &s->row, t, tly_gpu_as_offset(g, output));
     return one;
 }

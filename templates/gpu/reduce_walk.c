@@ -13,8 +13,9 @@ typedef struct walk {
     int by_vectors;
     kir_value first;  /* this invocation's number of `sharers`, who take turns */
     unsigned sharers; /* 1: serial */
-    kir_value in;     /* address of position 0; 0: positions are counted through steps */
-    kir_value before; /* serial: elements of the steps before this one, else 0 */
+    int in_step;      /* 1: positions are those from one of a step on; 0: counted through steps */
+    kir_value in[TLY_TENSOR_COUNT]; /* of in_step: the address of position 0 */
+    kir_value before;               /* serial: elements of the steps before this one, else 0 */
 } walk;
 
 /* Accesses that are made before the first is used. */
@@ -36,17 +37,26 @@ static int has_two_ways(const walk *w)
     return plan->vector > 1 && plan->wide && !w->rules->is_rare;
 }
 
-static kir_value address(walk *w, kir_value q)
+static kir_value address(walk *w, int tensor, kir_value q)
 {
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
-    if (w->in)
-        return ptradd(c, w->in,
-                      mul(c, tly_gpu_as_offset(r->g, q), w->span->row.tensor[TLY_IN].step));
+    if (w->in_step)
+        return ptradd(c, w->in[tensor],
+                      mul(c, tly_gpu_as_offset(r->g, q), w->span->row.tensor[tensor].step));
     kir_value position = add(c, w->span->from, q);
     kir_value up = udiv(c, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
-    return tly_gpu_span_at(r, w->span, add(c, w->span->step, up), rest);
+    return tly_gpu_span_at(r, w->span, tensor, add(c, w->span->step, up), rest);
+}
+
+/* From an element of a step on. */
+static void begin_in_step(walk *w, kir_value step, kir_value position)
+{
+    w->in_step = 1;
+    for (int t = 0; t < w->r->g->c.tensors; t++)
+        if (!tly_is_written(t))
+            w->in[t] = tly_gpu_span_at(w->r, w->span, t, step, position);
 }
 
 /* The element of one of the outputs, `more_lanes`, at a position of the walk. */
@@ -54,17 +64,20 @@ static kir_value address_at(tly_build *c, const tly_place *at, int tensor)
 {
     walk *w = (walk *)at->of;
     tly_gpu *g = w->r->g;
-    kir_value p = address(w, add(c, at->position, u32(g, at->more_positions)));
-    return ptradd(c, p, tly_gpu_offset(g, at->more_lanes * c->bytes[tensor]));
+    kir_value p = address(w, tensor, add(c, at->position, u32(g, at->more_positions)));
+    if (tensor < TLY_FIRST_OPERAND)
+        return ptradd(c, p, tly_gpu_offset(g, at->more_lanes * c->bytes[tensor]));
+    return ptradd(c, p,
+                  mul(c, w->span->row.tensor[tensor].lane, tly_gpu_offset(g, at->more_lanes)));
 }
 
 /* The address of a position `after` one that is at `p`, but for *offset. */
 static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after, int64_t *offset)
 {
-    if (w->in)
+    if (w->in_step)
         return tly_gpu_near(w->r->g, &w->span->row, TLY_IN, p, after, offset);
     *offset = 0;
-    return after > 0 ? address(w, add(&w->r->g->c, q, u32(w->r->g, after))) : p;
+    return after > 0 ? address(w, TLY_IN, add(&w->r->g->c, q, u32(w->r->g, after))) : p;
 }
 
 /* `count` neighbours, by vectors as far as they fill them. */
@@ -101,7 +114,18 @@ static void indices(walk *w, const trip *t, kir_value *index)
         index[i] = first ? add(c, first, like(c, first, after(w, t, i))) : 0;
 }
 
-/* The elements of an output (r->output) at all positions of a trip. */
+/* The place of a trip's i-th element of an output (r->output). */
+static tly_place place_of(walk *w, const trip *t, unsigned i, kir_value index)
+{
+    return (tly_place){ .address = address_at,
+                        .of = w,
+                        .position = t->q,
+                        .more_positions = after(w, t, i),
+                        .more_lanes = w->r->output,
+                        .index = index };
+}
+
+/* The elements of an output at all positions of a trip. */
 static kir_value take(walk *w, const trip *t, kir_value state, const kir_value *x,
                       const kir_value *index)
 {
@@ -111,12 +135,7 @@ static kir_value take(walk *w, const trip *t, kir_value state, const kir_value *
     if (rules->take)
         return rules->take(w->r, state, x, index, n);
     for (unsigned i = 0; i < n; i++) {
-        const tly_place at = { .address = address_at,
-                               .of = w,
-                               .position = t->q,
-                               .more_positions = after(w, t, i),
-                               .more_lanes = w->r->output,
-                               .index = index[i] };
+        const tly_place at = place_of(w, t, i, index[i]);
         state = rules->combine(c, state, rules->lift(w->r, &at, x[i]));
     }
     return state;
@@ -125,7 +144,7 @@ static kir_value take(walk *w, const trip *t, kir_value state, const kir_value *
 static void fetch(walk *w, const trip *t, kir_value *x)
 {
     unsigned each = t->size * w->r->g->lanes;
-    kir_value p = address(w, t->q);
+    kir_value p = address(w, TLY_IN, t->q);
     for (unsigned i = 0; i < t->count; i++) {
         int64_t offset;
         kir_value at = address_near(w, p, t->q, i * t->size * w->sharers, &offset);
@@ -139,9 +158,11 @@ static void consume(walk *w, const trip *t, const kir_value *x, kir_value *state
     kir_value own[TLY_GPU_MOST_ELEMENTS], index[TLY_GPU_MOST_ELEMENTS];
     indices(w, t, index);
     for (unsigned k = 0; k < outputs; k++) {
-        for (unsigned i = 0; i < n; i++)
-            own[i] = tly_gpu_reduce_accumulator(w->r, x[i * outputs + k]);
         w->r->output = k;
+        for (unsigned i = 0; i < n; i++) {
+            const tly_place at = place_of(w, t, i, index[i]);
+            own[i] = tly_gpu_reduce_accumulator(w->r, &at, x[i * outputs + k]);
+        }
         state[k] = take(w, t, state[k], own, index);
     }
 }
@@ -230,13 +251,13 @@ static void serial(walk *w, kir_value *state)
     const tly_gpu_span *s = w->span;
     tly_region l = { 0 };
     if (r->rank == 0) { /* one step, or of no elements none */
-        w->in = tly_gpu_span_at(r, s, s->step, s->from);
+        begin_in_step(w, s->step, s->from);
         along(w, mul(c, s->steps, s->part), state);
         return;
     }
     emit_carry(&l, g->lanes, state);
     emit_for(c, &l, u32(g, 0), s->steps, u32(g, 1));
-    w->in = tly_gpu_span_at(r, s, add(c, s->step, l.i), s->from);
+    begin_in_step(w, add(c, s->step, l.i), s->from);
     w->before = r->indexed ? mul(c, l.i, r->length) : 0;
     along(w, s->part, state);
     emit_end(c, &l);
@@ -246,7 +267,8 @@ static void serial(walk *w, kir_value *state)
 static void shared(walk *w, kir_value *state)
 {
     const tly_gpu_span *s = w->span;
-    w->in = w->r->rank == 0 ? tly_gpu_span_at(w->r, s, s->step, s->from) : 0;
+    if (w->r->rank == 0)
+        begin_in_step(w, s->step, s->from);
     along(w, mul(&w->r->g->c, s->steps, s->part), state);
 }
 

@@ -169,7 +169,7 @@ static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, k
 {
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_group_place(g, t, extent, i);
-        x[i] = tly_element(&g->c, &here, tly_gpu_widen(g, x[i]));
+        x[i] = tly_element(&g->c, &here, tly_gpu_widen(g, &here, x[i]));
     }
 }
 
@@ -187,7 +187,7 @@ static void lift_existing(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent
 void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    const tly_gpu_extent extent = { at, count };
+    const tly_gpu_extent extent = { at, count }, all = { .row = at };
     tly_region whole = { 0 };
     if (!tly_gpu_has_vectors(g)) {
         fetch_each(g, t, at, count, tile->x);
@@ -197,7 +197,7 @@ void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value co
     emit_carry(&whole, tly_gpu_elements(g), tile->x);
     emit_if(c, &whole, full(g, t, count));
     fetch_either(g, t, at, count, 1, tile->x);
-    lift(g, t, &extent, tile->x);
+    lift(g, t, &all, tile->x);
     emit_else(c, &whole);
     fetch_partial(g, t, at, count, tile->x);
     lift_existing(g, t, &extent, tile->x);

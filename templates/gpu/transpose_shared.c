@@ -312,7 +312,8 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
         const tly_place at = { .address = address, .of = t, .more_positions = i };
-        kir_value next = tly_combine(c, carry, tly_element(c, &at, tly_gpu_widen(g, x[i])));
+        kir_value u = tly_element(c, &at, tly_gpu_widen(g, &at, x[i]));
+        kir_value next = tly_combine(c, carry, u);
         shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
         carry = next;
     }

@@ -175,6 +175,31 @@ static kir_value u32_to_single(tly_build *c, tally_dtype dtype, kir_value v)
     return to_kind(c, KIR_BITCAST, KIR_F32, shl(c, v, like(c, v, 16)));
 }
 
+/* Whether integers of a dtype are computed as i32s, which have their values. */
+static int in_words(const tly_build *c, tally_dtype dtype)
+{
+    return c->t->no_narrow && tally_dtype_bytes(dtype) < 4;
+}
+
+/* An i32, of whose lower bits a narrow integer is made, as the i32 that has its value. */
+static kir_value value_of(tly_build *c, tally_dtype dtype, kir_value word)
+{
+    const unsigned bits = 8 * (unsigned)tally_dtype_bytes(dtype);
+    kir_value unused = like(c, word, 32 - bits);
+    return tly_class_of(dtype) == TLY_SIGNED ? ashr(c, shl(c, word, unused), unused)
+                                             : band(c, word, like(c, word, (1u << bits) - 1));
+}
+
+static kir_kind kind_of_values(const tly_build *c)
+{
+    return in_words(c, c->element) ? KIR_I32 : (kir_kind)tly_storage(c->element, 1).kind;
+}
+
+kir_value tly_wrap(tly_build *c, kir_value x)
+{
+    return in_words(c, c->element) ? value_of(c, c->element, x) : x;
+}
+
 static int has_keys(const tly_build *c)
 {
     return tly_operator_of(c->p)->compares;
@@ -213,9 +238,13 @@ kir_value tly_widen_u32(tly_build *c, kir_value v)
 
 kir_value tly_narrow_u32(tly_build *c, kir_value x)
 {
-    if (has_keys(c))
+    if (has_keys(c) && c->p->program.type == 0)
         return tly_key_to_u32(c, x);
-    if (c->acc.kind == KIR_F64) {
+    if (c->p->tensor[TLY_OUT].dtype == TALLY_BOOL)
+        return tly_narrow(c, x);
+    if (!kir_is_float(type_of(c, x))) /* neighbours lie above it in a u32 */
+        return band(c, x, like(c, x, (1u << 8 * c->bytes[TLY_OUT]) - 1));
+    if (type_of(c, x).kind == KIR_F64) {
         int half = c->p->tensor[TLY_OUT].dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
         return to_kind(c, KIR_TRUNC, KIR_I32, x);
@@ -233,7 +262,8 @@ kir_value tly_narrow_u32(tly_build *c, kir_value x)
 
 int tly_narrows_numbers(const tly_build *c)
 {
-    return c->p->tensor[TLY_OUT].dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
+    return c->p->tensor[TLY_OUT].dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c) &&
+           !tly_has_expression(c->p, TLY_EXPRESSION_POST);
 }
 
 /* Floats as f32 or, if they are f64 or `wide`, as f64. */
@@ -275,11 +305,16 @@ static kir_value widen_to(tly_build *c, kir_kind kind, int is_signed, kir_value 
 
 kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value x)
 {
-    const kir_kind kind = (kir_kind)tly_storage(c->element, 1).kind;
-    if (tly_class_of(dtype) == TLY_FLOATING)
-        return widen_float(c, dtype, kind == KIR_F64, x);
+    const kir_kind kind = kind_of_values(c);
+    const int is_word = in_words(c, dtype);
+    if (tly_class_of(dtype) == TLY_FLOATING) {
+        x = is_word ? u32_to_single(c, dtype, x) : x;
+        return widen_float(c, is_word ? TALLY_F32 : dtype, kind == KIR_F64, x);
+    }
     if (dtype == TALLY_BOOL)
         x = choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
+    else if (is_word && tly_class_of(dtype) == TLY_SIGNED)
+        x = value_of(c, dtype, x);
     return widen_to(c, kind, tly_class_of(dtype) == TLY_SIGNED, x);
 }
 
@@ -292,8 +327,7 @@ kir_value tly_loaded(tly_build *c, kir_value storage)
 
 kir_value tly_as_element(tly_build *c, kir_value y)
 {
-    const kir_kind from = (kir_kind)type_of(c, y).kind;
-    const kir_kind to = (kir_kind)tly_storage(c->element, 1).kind;
+    const kir_kind from = (kir_kind)type_of(c, y).kind, to = kind_of_values(c);
     if (has_keys(c))
         return tly_from_key(c, y);
     if (from == to)

@@ -63,14 +63,24 @@ static int is_masked(const tly_build *c, unsigned bytes)
     return c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= bytes;
 }
 
+/* One narrow element, whose bits are the lower ones of an i32, the others 0. */
+static kir_value load_word(tly_build *c, kir_value p, unsigned bytes)
+{
+    kir_value x = kir_load(c->b, KIR_TYPE(bytes == 2 ? KIR_I16 : KIR_I8, 1), p, 0, bytes);
+    return convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), x);
+}
+
 /* The elements of a tensor at a place, as they are stored. */
 static kir_value load_at(tly_build *c, const tly_place *at, int tensor, unsigned lanes)
 {
     const unsigned bytes = c->bytes[tensor];
     const kir_type t = tly_storage((tally_dtype)c->p->tensor[tensor].dtype, lanes);
-    kir_value p = at->address(c, at, tensor), step = lane_step(c, at, tensor);
+    kir_value p = at->address(c, at, tensor);
+    if (c->t->no_narrow && bytes < 4)
+        return load_word(c, p, bytes);
     if (lanes == 1)
         return kir_load(c->b, t, p, 0, bytes);
+    kir_value step = lane_step(c, at, tensor);
     if (step == imm(c, 0))
         return kir_splat(c->b, kir_load(c->b, KIR_TYPE(t.kind, 1), p, 0, bytes), lanes);
     if (step == imm(c, bytes) && at->count != 0 && at->steps == NULL && is_masked(c, bytes))
@@ -99,6 +109,25 @@ static kir_value bits(walk *w, uint64_t value)
     return constant(w->c, w->storage, value);
 }
 
+/* The same, but that a driver does not know it, for no launch sets this flag. Where it does know a
+ * zero, lavapipe drops the addition of it, which makes +0 of -0, and a product with it. Mesa's
+ * comparisons of widened i64s with literals are wrong (22.3). */
+static kir_value hidden(walk *w, uint64_t value)
+{
+    tly_build *c = w->c;
+    const int is_wide = kir_kind_bits((kir_kind)w->storage.kind) == 64;
+    const kir_type integer = KIR_TYPE(is_wide ? KIR_I64 : KIR_I32, 1);
+    kir_value flags = arg(c, KIR_ARG_FLAGS), none = band(c, flags, like(c, flags, 0x80000000));
+    none = is_wide ? convert(c, KIR_ZEXT, integer, none) : none;
+    none = bxor(c, constant(c, integer, value), none);
+    return is_float(w) ? bitcast(c, w->storage, none) : none;
+}
+
+static kir_value zero(walk *w)
+{
+    return is_float(w) && w->c->t->hides ? hidden(w, 0) : bits(w, 0);
+}
+
 /* Constants of floats are those of an f64. */
 static kir_value constant_of(walk *w, int index)
 {
@@ -113,6 +142,8 @@ static kir_value constant_of(walk *w, int index)
         value = low;
     }
     const unsigned width = kir_kind_bits((kir_kind)w->storage.kind);
+    if (w->c->t->hides && (is_float(w) ? value << (65 - width) == 0 : width == 64))
+        return hidden(w, value);
     return bits(w, width < 64 ? value & ((UINT64_C(1) << width) - 1) : value);
 }
 
@@ -135,7 +166,7 @@ static kir_value compare(walk *w, int code, kir_value x, kir_value y)
         code = code == TLY_POSTFIX_GE ? TLY_POSTFIX_LE : TLY_POSTFIX_LT;
     kir_pred pred = (kir_pred)preds[code][is_float(w) ? 0 : is_signed(w) ? 1 : 2];
     kir_value truth = cmp(w->c, pred, is_turned ? y : x, is_turned ? x : y);
-    return choose(w->c, truth, one(w), bits(w, 0));
+    return choose(w->c, truth, one(w), zero(w));
 }
 
 static kir_value extreme(walk *w, int code, kir_value x, kir_value y)
@@ -160,7 +191,7 @@ static kir_value with_sign(walk *w, kir_op by, uint64_t mask, kir_value x)
 static kir_value negative(walk *w, kir_value x)
 {
     const uint64_t sign = w->type == TALLY_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
-    return is_float(w) ? with_sign(w, KIR_XOR, sign, x) : sub(w->c, bits(w, 0), x);
+    return is_float(w) ? with_sign(w, KIR_XOR, sign, x) : tly_wrap(w->c, sub(w->c, bits(w, 0), x));
 }
 
 static kir_value magnitude(walk *w, kir_value x)
@@ -189,11 +220,11 @@ static kir_value operation(walk *w, int code, const kir_value *v)
     tly_build *c = w->c;
     switch (code) {
     case TLY_POSTFIX_ADD:
-        return add(c, v[0], v[1]);
+        return tly_wrap(c, add(c, v[0], v[1]));
     case TLY_POSTFIX_SUB:
-        return sub(c, v[0], v[1]);
+        return tly_wrap(c, sub(c, v[0], v[1]));
     case TLY_POSTFIX_MUL:
-        return mul(c, v[0], v[1]);
+        return tly_wrap(c, mul(c, v[0], v[1]));
     case TLY_POSTFIX_DIV:
         return tly_quotient(c, v[0], v[1]);
     case TLY_POSTFIX_NEG:

@@ -123,7 +123,9 @@ static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 kir_value tly_to_key(tly_build *c, kir_value storage)
 {
     int is_signed = tly_class_of(c->element) == TLY_SIGNED;
-    kir_value v = converted(c, KIR_BITCAST, integer_of(c->element_bytes), storage);
+    kir_value v = storage; /* of integers perhaps an i32 that has the value of a narrower one */
+    if (kir_is_float(type_of(c, v)))
+        v = converted(c, KIR_BITCAST, integer_of(c->element_bytes), v);
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
@@ -135,6 +137,8 @@ kir_value tly_from_key(tly_build *c, kir_value key)
     kir_value v = is_float(c) ? restore(c, key) : key;
     if (is_float(c) && key_shift(c) > 0)
         v = lshr(c, v, like(c, v, key_shift(c)));
+    if (c->t->no_narrow && c->element_bytes < 4)
+        return v;
     v = converted(c, KIR_TRUNC, integer_of(c->element_bytes), v);
     return converted(c, KIR_BITCAST, (kir_kind)tly_storage(c->element, 1).kind, v);
 }

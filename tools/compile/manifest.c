@@ -108,6 +108,11 @@ static void put_needs(FILE *to, const tally_manifest *m)
         fprintf(to, "%s\"subgroupSupportedOperations\": %" PRIu32, comma, m->subgroup_operations);
         comma = ", ";
     }
+    if (m->storage_buffers) {
+        fprintf(to, "%s\"maxPerStageDescriptorStorageBuffers\": %" PRIu32, comma,
+                m->storage_buffers);
+        comma = ", ";
+    }
     for (uint32_t i = 0; i < m->property_count; i++) {
         fprintf(to, "%s\"%s\": true", comma, m->properties[i]);
         comma = ", ";

@@ -180,5 +180,5 @@ void tly_header_add(FILE *to, const char *name, const tally_manifest *m)
     for (int i = 0; i < ARRAYS; i++) {
         put_array(to, name, arrays[i].what, arrays[i].count);
     }
-    fputs("};\n", to);
+    fprintf(to, "    %" PRIu32 ",\n};\n", m->storage_buffers);
 }

@@ -30,10 +30,10 @@ typedef struct tally_manifest_module {
 
 /* A storage buffer. Its offset must be a multiple of 16 bytes and of the device's alignment. */
 typedef struct tally_manifest_buffer {
-    const char *name; /* "in", "out", "scratch" or "parameters" */
+    const char *name; /* "in", "out", "scratch" or "parameters", and "a" to "d" for operands */
     uint32_t set, binding;
-    uint64_t bytes;      /* the least size; "in" and "out" begin with the element of index 0 */
-    uint32_t data_bytes; /* bytes in `data`; 0 except for "parameters" */
+    uint64_t bytes;            /* the least size; tensors begin with the element of index 0 */
+    uint32_t data_bytes;       /* bytes in `data`; 0 except for "parameters" */
     const unsigned char *data; /* the bytes that the buffer must begin with */
 } tally_manifest_buffer;
 
@@ -68,6 +68,8 @@ typedef struct tally_manifest {
     const tally_manifest_buffer *buffers;
     const tally_manifest_zero *zeros;
     const tally_manifest_dispatch *dispatches;
+    uint32_t storage_buffers; /* the maxPerStageDescriptorStorageBuffers that the device must have;
+                                 0: 4 is enough, which every device has */
 } tally_manifest;
 
 #endif
@@ -86,7 +88,7 @@ extern "C" {
  *
  * Returns TALLY_INVALID if a size is open, if a tensor has elements below index 0, or if the device
  * is a CPU. Returns TALLY_UNSUPPORTED in the cases of tally_kernel_create, and in two more: if a
- * tensor is too large for a storage buffer, and if scratch must be zeroed between dispatches.
+ * tensor is too large for a storage buffer, and if scratch must be written between dispatches.
  * Thread-safe.
  */
 TALLY_API tally_status tally_manifest_create(tally_context *context,

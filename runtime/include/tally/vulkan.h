@@ -180,9 +180,13 @@ typedef struct tally_vulkan_facts {
     uint32_t dispatches;      /**< number of dispatches of one run */
     uint32_t addresses;       /**< 1: it uses buffer device addresses; 0: descriptor sets */
     char template_name[16];   /**< the template that the kernel was made from */
+    /** the bytes that are read of operands a, b, c and d, likewise; zeros for one that the kernel
+     *  does not have */
+    int64_t operand_low[TALLY_MAX_OPERANDS], operand_end[TALLY_MAX_OPERANDS];
 } tally_vulkan_facts;
 
-#define TALLY_VULKAN_FACTS_INIT { sizeof(tally_vulkan_facts), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
+#define TALLY_VULKAN_FACTS_INIT \
+    { sizeof(tally_vulkan_facts), 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 
 /** Fills *facts, with zeros if `kernel` is NULL. The caller has set its `size`. If `facts` is NULL,
  *  the call does nothing. */
@@ -201,31 +205,44 @@ typedef struct tally_vulkan_range {
     VkDeviceAddress address; /**< address of the whole buffer; 0: Tally queries it if needed */
 } tally_vulkan_range;
 
-/** The buffers of one run. */
+/** The buffers of one run. The kernel looks at the ranges of the tensors that it has; those of the
+ *  others should be zero (TALLY_VULKAN_RANGE_INIT). */
 typedef struct tally_vulkan_buffers {
     size_t size; /**< sizeof(tally_vulkan_buffers) */
     tally_vulkan_range in, out, scratch;
+    tally_vulkan_range operand[TALLY_MAX_OPERANDS]; /**< the operands a, b, c and d */
+    tally_vulkan_range offsets;             /**< where segments begin and end; not used yet */
+    tally_vulkan_range carry_in, carry_out; /**< the state before the first element and after the
+                                                 last one; not used yet */
 } tally_vulkan_buffers;
 
 #define TALLY_VULKAN_RANGE_INIT { VK_NULL_HANDLE, 0, 0, 0 }
 #define TALLY_VULKAN_BUFFERS_INIT \
-    { sizeof(tally_vulkan_buffers), TALLY_VULKAN_RANGE_INIT, TALLY_VULKAN_RANGE_INIT, \
+    { sizeof(tally_vulkan_buffers), \
+      TALLY_VULKAN_RANGE_INIT, \
+      TALLY_VULKAN_RANGE_INIT, \
+      TALLY_VULKAN_RANGE_INIT, \
+      { TALLY_VULKAN_RANGE_INIT, TALLY_VULKAN_RANGE_INIT, TALLY_VULKAN_RANGE_INIT, \
+        TALLY_VULKAN_RANGE_INIT }, \
+      TALLY_VULKAN_RANGE_INIT, \
+      TALLY_VULKAN_RANGE_INIT, \
       TALLY_VULKAN_RANGE_INIT }
 
 /**
  * Records a kernel into a command buffer: its dispatches, push constants, and the barriers between
  * its own passes. The command buffer must be in the recording state, outside of a render pass.
  *
- * The caller records all barriers before and after the kernel. Before it, input and scratch must be
- * free and visible to compute shaders and transfers.
+ * The caller records all barriers before and after the kernel. Before it, input, operands and scratch
+ * must be free and visible to compute shaders and transfers.
  *
  * *recording receives the Vulkan objects that the command buffer refers to. On entry it must be
  * NULL, or a recording with command buffers that are completed and are not used again. The caller
  * keeps the recording until its own command buffer is completed and not used again, and then
  * destroys it with tally_vulkan_recording_destroy.
  *
- * Returns TALLY_INVALID if a range is too small or misaligned, or if input and output overlap
- * without being in place; then nothing is recorded.
+ * Returns TALLY_INVALID if a range is too small or misaligned, if input and output overlap without
+ * being in place, or if an operand overlaps the output. The error's field is the operand's letter in
+ * the last case. Then nothing is recorded. Operands may overlap the input and each other.
  */
 TALLY_API tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel,
                                            VkCommandBuffer commands,
@@ -254,7 +271,8 @@ TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
                                            const tally_vulkan_buffers *buffers,
                                            const tally_vulkan_sync *sync, tally_error *error);
 
-/** Runs a kernel on tensors in host memory and waits for the result, as tally_kernel_run. */
+/** Runs a kernel on tensors in host memory and waits for the result, as tally_kernel_run. Like that
+ *  call it refuses kernels with operands, which tally_kernel_run_buffers runs. */
 TALLY_API tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
                                         void *out, tally_error *error);
 
