@@ -59,8 +59,8 @@ int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_p
 
 /* ---- facts that choices and limits share ---- */
 
-/* The facts of a device for a problem: trips of loops are counted by elements, and quotients and roots
- * of expressions take many of them. */
+/* The facts of a device for a problem: trips of loops are counted by elements, and quotients and
+ * roots of expressions take many of them. */
 tly_caps tly_gpu_caps_for(const tly_problem *p, const tly_caps *caps);
 
 /* Elements that make an output of a reduction; INT64_MAX where that is more. */

@@ -171,8 +171,8 @@ int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
 
 #define KEY(field) offsetof(tly_gpu_plan, field)
 
-/* Storage buffers where they reach and the device has enough; beyond, device addresses, with offsets
- * of 32 bits (signed) while a tensor spans less than 2 GiB. */
+/* Storage buffers where they reach and the device has enough; beyond, device addresses, with
+ * offsets of 32 bits (signed) while a tensor spans less than 2 GiB. */
 static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
                                      const tly_caps *caps, const tly_forced *forced,
                                      tly_gpu_plan *plan, tally_error *e)

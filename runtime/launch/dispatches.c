@@ -452,8 +452,9 @@ static void describe_operands(const shape *s, tly_gpu_block *b)
     }
 }
 
-/* Of a reduction: fills a block of zeros, and returns how many chunks an output has. Where no element is reduced,
- * there are no steps, and the sizes, which may be beyond 32 bits, are of no use. */
+/* Of a reduction: fills a block of zeros, and returns how many chunks an output has. Where no
+ * element is reduced, there are no steps, and the sizes, which may be beyond 32 bits, are of no
+ * use. */
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
 {

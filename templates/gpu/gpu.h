@@ -152,8 +152,8 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
 /* The address of another of the lanes that an item takes, `lane` lanes on, an offset. */
 kir_value tly_gpu_lane_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lane);
-/* The row of another of the lanes that an item takes, `lane` lanes on, an offset: in the tensors that
- * are read. */
+/* The row of another of the lanes that an item takes, `lane` lanes on, an offset: in the tensors
+ * that are read. */
 tly_gpu_row tly_gpu_beside(tly_gpu *g, const tly_gpu_row *row, kir_value lane);
 /* `p` is the address of a position. The one `after` it is at the returned address + *offset. */
 kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
@@ -181,8 +181,9 @@ kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
 enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
 
-/* Stored elements as accumulators, and results as stored elements. Elements of 8 and 16 bits are the
- * lower bits of a u32. What is loaded goes through `map`, which may read operands at its place. */
+/* Stored elements as accumulators, and results as stored elements. Elements of 8 and 16 bits are
+ * the lower bits of a u32. What is loaded goes through `map`, which may read operands at its
+ * place. */
 kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value result);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);

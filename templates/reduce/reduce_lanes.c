@@ -167,6 +167,9 @@ static void pass_rows(lanes *k, rows some, const tly_row *in, kir_value index, k
 {
     tly_build *c = k->r.c;
     tly_region l = { 0 };
+    for (int t = 0; t < c->tensors; t++) /* read before the loop, not in it */
+        if (!tly_is_written(t))
+            tly_axis(c, t);
     emit_for(c, &l, from, to, imm(c, some.count));
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands in the caller's buffers: in storage buffers and by addresses, in one dispatch and in many,
- * one tensor over another, and where a device has too few storage buffers. Words are of integers, so
- * that the bits are those of a CPU.
+ * Operands in the caller's buffers: in storage buffers and by addresses, in one dispatch and in
+ * many, one tensor over another, and where a device has too few storage buffers. Words are of
+ * integers, so that the bits are those of a CPU.
  */
 #include "bed.h"
 

@@ -232,8 +232,8 @@ typedef struct tally_vulkan_buffers {
  * Records a kernel into a command buffer: its dispatches, push constants, and the barriers between
  * its own passes. The command buffer must be in the recording state, outside of a render pass.
  *
- * The caller records all barriers before and after the kernel. Before it, input, operands and scratch
- * must be free and visible to compute shaders and transfers.
+ * The caller records all barriers before and after the kernel. Before it, input, operands and
+ * scratch must be free and visible to compute shaders and transfers.
  *
  * *recording receives the Vulkan objects that the command buffer refers to. On entry it must be
  * NULL, or a recording with command buffers that are completed and are not used again. The caller
@@ -241,8 +241,8 @@ typedef struct tally_vulkan_buffers {
  * destroys it with tally_vulkan_recording_destroy.
  *
  * Returns TALLY_INVALID if a range is too small or misaligned, if input and output overlap without
- * being in place, or if an operand overlaps the output. The error's field is the operand's letter in
- * the last case. Then nothing is recorded. Operands may overlap the input and each other.
+ * being in place, or if an operand overlaps the output. The error's field is the operand's letter
+ * in the last case. Then nothing is recorded. Operands may overlap the input and each other.
  */
 TALLY_API tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel,
                                            VkCommandBuffer commands,
