@@ -8,6 +8,7 @@
 #include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"
+#include "../descriptor/stages.h"
 #include "../host/clock.h"
 #include "../host/error.h"
 #include "../host/thread.h"
@@ -65,10 +66,12 @@ void tly_hint_missing(tally_context *context, const tly_request *request, tally_
         return;
     }
     tly_problem asked = request->problem;
-    char word[64];
+    char word[64] = "this word"; /* problems have no text of expressions */
     asked.tensor[TLY_IN].dtype = (uint8_t)request->full.dtype;
     asked.tensor[TLY_OUT].dtype = (uint8_t)request->full.out_dtype;
-    tly_problem_word(&asked, word, sizeof word);
+    if (!tly_has_stages(&request->full)) {
+        tly_problem_word(&asked, word, sizeof word);
+    }
     if (request->vulkan != NULL) {
         tly_error_hint(error, "no pack has %s for %.40s; tally compile --profile makes packs", word,
                        tly_vulkan_name(request->vulkan));

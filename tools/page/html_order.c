@@ -217,6 +217,8 @@ void tly_html_order(const tly_page *page, tly_text *to)
     }
     tell_words(&o);
     tly_text_print(to, "<ol class=\"steps\">");
+    tly_tell_map(&o);
     tell(&o);
+    tly_tell_post(&o);
     tly_text_print(to, "</ol>");
 }

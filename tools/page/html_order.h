@@ -126,6 +126,10 @@ void tly_tell_carries(order *o, const tly_cut *cut);
 int64_t tly_one_dispatch(const order *o, int64_t length);
 void tly_tell_dispatches(order *o, int64_t length, const char *of);
 
+/* html_stages.c: a step for each expression of the word. */
+void tly_tell_map(order *o);
+void tly_tell_post(order *o);
+
 /* ---- templates ---- */
 
 void tly_tell_reduce_rows(order *o);
