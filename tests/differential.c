@@ -253,8 +253,8 @@ static int fault_status(const run_options *o, tly_fault fault, int flushes)
     return await(child);
 }
 
-/* Every fault twice: where subnormals may count as zeros, exactly that one is none. With stages only
- * faults that they can have. */
+/* Every fault twice: where subnormals may count as zeros, exactly that one is none. With stages
+ * only faults that they can have. */
 static int self_test(const run_options *o)
 {
     int wrong = 0, tried = 0;
