@@ -19,25 +19,24 @@ static const uint8_t all[] = { TALLY_F32, TALLY_F32, TALLY_F64, TALLY_F16, TALLY
                                TALLY_I64, TALLY_I32, TALLY_I16, TALLY_I8,  TALLY_U64,
                                TALLY_U32, TALLY_U16, TALLY_U8,  TALLY_BOOL };
 static const uint8_t indices[] = { TALLY_I64, TALLY_I32, TALLY_U32, TALLY_U64 };
-static const uint8_t wider[][2] = { { TALLY_I8, TALLY_I64 },   { TALLY_I16, TALLY_I64 },
-                                    { TALLY_I32, TALLY_I64 },  { TALLY_BOOL, TALLY_I64 },
-                                    { TALLY_U8, TALLY_U64 },   { TALLY_U16, TALLY_U64 },
-                                    { TALLY_U32, TALLY_U64 },  { TALLY_I8, TALLY_I32 },
-                                    { TALLY_I16, TALLY_I32 },  { TALLY_U8, TALLY_U32 },
-                                    { TALLY_U16, TALLY_U32 },  { TALLY_F16, TALLY_F32 },
-                                    { TALLY_BF16, TALLY_F32 }, { TALLY_F32, TALLY_F64 },
-                                    { TALLY_U8, TALLY_I32 },   { TALLY_U16, TALLY_I32 },
-                                    { TALLY_BOOL, TALLY_I32 }, { TALLY_BOOL, TALLY_U32 } };
+static const uint8_t wider[][2] = {
+    { TALLY_I8, TALLY_I64 },   { TALLY_I16, TALLY_I64 },  { TALLY_I32, TALLY_I64 },
+    { TALLY_BOOL, TALLY_I64 }, { TALLY_U8, TALLY_U64 },   { TALLY_U16, TALLY_U64 },
+    { TALLY_U32, TALLY_U64 },  { TALLY_I8, TALLY_I32 },   { TALLY_I16, TALLY_I32 },
+    { TALLY_U8, TALLY_U32 },   { TALLY_U16, TALLY_U32 },  { TALLY_F16, TALLY_F32 },
+    { TALLY_BF16, TALLY_F32 }, { TALLY_F32, TALLY_F64 },  { TALLY_U8, TALLY_I32 },
+    { TALLY_U16, TALLY_I32 },  { TALLY_BOOL, TALLY_I32 }, { TALLY_BOOL, TALLY_U32 }
+};
 /* Of functions of sums, and of means of integers. */
 static const uint8_t single[][2] = { { TALLY_F16, TALLY_F32 }, { TALLY_BF16, TALLY_F32 } };
 static const uint8_t means[][2] = {
-    { TALLY_F16, TALLY_F32 },  { TALLY_BF16, TALLY_F32 }, { TALLY_I8, TALLY_F32 },
-    { TALLY_I16, TALLY_F32 },  { TALLY_I32, TALLY_F32 },  { TALLY_I64, TALLY_F32 },
-    { TALLY_U8, TALLY_F32 },   { TALLY_U16, TALLY_F32 },  { TALLY_U32, TALLY_F32 },
-    { TALLY_U64, TALLY_F32 },  { TALLY_BOOL, TALLY_F32 }, { TALLY_I8, TALLY_F64 },
-    { TALLY_I16, TALLY_F64 },  { TALLY_I32, TALLY_F64 },  { TALLY_I64, TALLY_F64 },
-    { TALLY_U8, TALLY_F64 },   { TALLY_U16, TALLY_F64 },  { TALLY_U32, TALLY_F64 },
-    { TALLY_U64, TALLY_F64 },  { TALLY_BOOL, TALLY_F64 }
+    { TALLY_F16, TALLY_F32 }, { TALLY_BF16, TALLY_F32 }, { TALLY_I8, TALLY_F32 },
+    { TALLY_I16, TALLY_F32 }, { TALLY_I32, TALLY_F32 },  { TALLY_I64, TALLY_F32 },
+    { TALLY_U8, TALLY_F32 },  { TALLY_U16, TALLY_F32 },  { TALLY_U32, TALLY_F32 },
+    { TALLY_U64, TALLY_F32 }, { TALLY_BOOL, TALLY_F32 }, { TALLY_I8, TALLY_F64 },
+    { TALLY_I16, TALLY_F64 }, { TALLY_I32, TALLY_F64 },  { TALLY_I64, TALLY_F64 },
+    { TALLY_U8, TALLY_F64 },  { TALLY_U16, TALLY_F64 },  { TALLY_U32, TALLY_F64 },
+    { TALLY_U64, TALLY_F64 }, { TALLY_BOOL, TALLY_F64 }
 };
 
 #define LIST(list) list, COUNT(list)

@@ -324,8 +324,9 @@ kir_value tly_loaded(tly_build *c, kir_value storage)
 {
     if (c->p->program.type == 0)
         return tly_widen(c, storage);
-    return tly_is_real_mean(c->p) ? storage
-                                  : tly_as_type(c, (tally_dtype)c->p->tensor[TLY_IN].dtype, storage);
+    return tly_is_real_mean(c->p)
+               ? storage
+               : tly_as_type(c, (tally_dtype)c->p->tensor[TLY_IN].dtype, storage);
 }
 
 kir_value tly_as_element(tly_build *c, kir_value y)

@@ -148,7 +148,6 @@ static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
     return q;
 }
 
-
 /* Two parts: the lower halves of all elements add up to the sum less 2^32 times the other part,
  * modulo 2^64, and to less than that. */
 kir_value tly_whole_of(tly_build *c, kir_value state)
