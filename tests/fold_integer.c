@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means
- * are of exact sums; logarithms take the whole 64 bits, signed as the dtype is, and go on in f64;
+ * are of exact sums, and divided in f64 if the output is a float; logarithms take the whole 64 bits, signed as the dtype is, and go on in f64;
  * norms are those of f64.
  */
 #include "fold.h"
@@ -68,6 +68,11 @@ static void tell(tly_fold *s)
     }
     f->sum = (double)tly_integer_value(s->out, s->integer);
     f->wide = f->sum; /* exact before that: what is rounded here is rounded in every order */
+    if (tly_is_float(s->out)) {
+        f->accumulator = f->wide = f->flushed = (double)s->whole / (double)f->terms;
+        f->bits = tly_encode(s->out, f->accumulator);
+        return;
+    }
     f->accumulator = tly_fold_project(s, f->sum);
     switch (s->operation->projection) {
     case TLY_AS_IT_IS:

@@ -91,6 +91,12 @@ void tly_fused_load(const tly_fused *f, const tly_layout *l, const void *const *
 
 /* ---- all of it ---- */
 
+int tly_fused_is_mean(const tly_fused *f)
+{
+    return tly_operations[f->values.op].projection == TLY_BY_COUNT && !f->has_map &&
+           !tly_is_float(f->in) && tly_is_float(f->stored);
+}
+
 /* Mapped elements of a bool are combined as bools, and all others in the expressions' type. */
 static void find_values(const tally_descriptor *d, tly_fused *f)
 {
@@ -100,7 +106,7 @@ static void find_values(const tally_descriptor *d, tly_fused *f)
         v->operands[k] = no_operand;
     memset(v->map, 0, sizeof v->map);
     memset(v->post, 0, sizeof v->post);
-    if (d->dtype != TALLY_BOOL || f->type != TALLY_U8)
+    if ((d->dtype != TALLY_BOOL || f->type != TALLY_U8) && !tly_fused_is_mean(f))
         v->dtype = (int32_t)f->type;
     v->out_dtype = (int32_t)(f->has_post ? f->type : f->stored);
     v->acc = f->type == TALLY_F64 ? TALLY_F64 : 0;

@@ -51,6 +51,9 @@ void tly_fused_load(const tly_fused *f, const tly_layout *l, const void *const *
 tly_scalar tly_fused_widen(const tly_fused *f, tally_dtype dtype, uint64_t bits);
 uint64_t tly_fused_store(const tly_fused *f, tally_dtype dtype, tly_scalar value);
 
+/* Whether integers are added as they are, and their mean is the float that `post` sees. */
+int tly_fused_is_mean(const tly_fused *f);
+
 /* What is combined and what is stored, of names; *subnormal as of tly_formula_evaluate. */
 uint64_t tly_fused_map(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);

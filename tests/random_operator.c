@@ -15,43 +15,54 @@ static const uint8_t floats[] = { TALLY_F32, TALLY_F64, TALLY_F16, TALLY_BF16 };
 static const uint8_t numbers[] = { TALLY_F32, TALLY_F32, TALLY_F32,  TALLY_F64,  TALLY_F64,
                                    TALLY_F16, TALLY_F16, TALLY_BF16, TALLY_BF16, TALLY_I32,
                                    TALLY_I64, TALLY_U32, TALLY_U64 };
-static const uint8_t ordered[] = { TALLY_F32,  TALLY_F32, TALLY_F32, TALLY_F64, TALLY_F16,
-                                   TALLY_BF16, TALLY_I64, TALLY_I32, TALLY_I16, TALLY_I8,
-                                   TALLY_U64,  TALLY_U32, TALLY_U16, TALLY_U8 };
 static const uint8_t all[] = { TALLY_F32, TALLY_F32, TALLY_F64, TALLY_F16, TALLY_BF16,
                                TALLY_I64, TALLY_I32, TALLY_I16, TALLY_I8,  TALLY_U64,
                                TALLY_U32, TALLY_U16, TALLY_U8,  TALLY_BOOL };
 static const uint8_t indices[] = { TALLY_I64, TALLY_I32, TALLY_U32, TALLY_U64 };
-static const uint8_t wider[][2] = { { TALLY_I8, TALLY_I64 },   { TALLY_I16, TALLY_I64 },
-                                    { TALLY_I32, TALLY_I64 },  { TALLY_BOOL, TALLY_I64 },
-                                    { TALLY_U8, TALLY_U64 },   { TALLY_U16, TALLY_U64 },
-                                    { TALLY_U32, TALLY_U64 },  { TALLY_I8, TALLY_I32 },
-                                    { TALLY_I16, TALLY_I32 },  { TALLY_U8, TALLY_U32 },
-                                    { TALLY_U16, TALLY_U32 },  { TALLY_F16, TALLY_F32 },
-                                    { TALLY_BF16, TALLY_F32 }, { TALLY_F32, TALLY_F64 } };
+static const uint8_t wider[][2] = {
+    { TALLY_I8, TALLY_I64 },   { TALLY_I16, TALLY_I64 },  { TALLY_I32, TALLY_I64 },
+    { TALLY_BOOL, TALLY_I64 }, { TALLY_U8, TALLY_U64 },   { TALLY_U16, TALLY_U64 },
+    { TALLY_U32, TALLY_U64 },  { TALLY_I8, TALLY_I32 },   { TALLY_I16, TALLY_I32 },
+    { TALLY_U8, TALLY_U32 },   { TALLY_U16, TALLY_U32 },  { TALLY_F16, TALLY_F32 },
+    { TALLY_BF16, TALLY_F32 }, { TALLY_F32, TALLY_F64 },  { TALLY_U8, TALLY_I32 },
+    { TALLY_U16, TALLY_I32 },  { TALLY_BOOL, TALLY_I32 }, { TALLY_BOOL, TALLY_U32 }
+};
+/* Of functions of sums, and of means of integers. */
+static const uint8_t single[][2] = { { TALLY_F16, TALLY_F32 }, { TALLY_BF16, TALLY_F32 } };
+static const uint8_t means[][2] = {
+    { TALLY_F16, TALLY_F32 }, { TALLY_BF16, TALLY_F32 }, { TALLY_I8, TALLY_F32 },
+    { TALLY_I16, TALLY_F32 }, { TALLY_I32, TALLY_F32 },  { TALLY_I64, TALLY_F32 },
+    { TALLY_U8, TALLY_F32 },  { TALLY_U16, TALLY_F32 },  { TALLY_U32, TALLY_F32 },
+    { TALLY_U64, TALLY_F32 }, { TALLY_BOOL, TALLY_F32 }, { TALLY_I8, TALLY_F64 },
+    { TALLY_I16, TALLY_F64 }, { TALLY_I32, TALLY_F64 },  { TALLY_I64, TALLY_F64 },
+    { TALLY_U8, TALLY_F64 },  { TALLY_U16, TALLY_F64 },  { TALLY_U32, TALLY_F64 },
+    { TALLY_U64, TALLY_F64 }, { TALLY_BOOL, TALLY_F64 }
+};
 
 #define LIST(list) list, COUNT(list)
 static const struct {
     const uint8_t *dtypes;
     int64_t count;
-    uint8_t widens, takes_acc;
-} inputs[TALLY_OP_COUNT] = { [TALLY_CUMSUM] = { LIST(numbers), 1, 1 },
-                             [TALLY_CUMPROD] = { LIST(numbers), 1, 1 },
-                             [TALLY_CUMMAX] = { LIST(all), 0, 0 },
-                             [TALLY_CUMMIN] = { LIST(all), 0, 0 },
-                             [TALLY_SUM] = { LIST(numbers), 1, 1 },
-                             [TALLY_PROD] = { LIST(numbers), 1, 1 },
-                             [TALLY_MEAN] = { LIST(numbers), 0, 1 },
-                             [TALLY_L1] = { LIST(numbers), 0, 1 },
-                             [TALLY_L2] = { LIST(numbers), 0, 1 },
-                             [TALLY_SUM_SQUARE] = { LIST(numbers), 0, 1 },
-                             [TALLY_LOG_SUM] = { LIST(numbers), 0, 0 },
-                             [TALLY_LOG_SUM_EXP] = { LIST(numbers), 0, 0 },
-                             [TALLY_MAX] = { LIST(all), 0, 0 },
-                             [TALLY_MIN] = { LIST(all), 0, 0 },
-                             [TALLY_ARGMAX] = { LIST(ordered), 0, 0 },
-                             [TALLY_ARGMIN] = { LIST(ordered), 0, 0 },
-                             [TALLY_CUMLOGSUMEXP] = { LIST(floats), 0, 0 } };
+    const uint8_t (*pairs)[2]; /* of input and output; NULL: there are none */
+    int64_t pair_count;
+    uint8_t takes_acc;
+} inputs[TALLY_OP_COUNT] = { [TALLY_CUMSUM] = { LIST(numbers), LIST(wider), 1 },
+                             [TALLY_CUMPROD] = { LIST(numbers), LIST(wider), 1 },
+                             [TALLY_CUMMAX] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_CUMMIN] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_SUM] = { LIST(numbers), LIST(wider), 1 },
+                             [TALLY_PROD] = { LIST(numbers), LIST(wider), 1 },
+                             [TALLY_MEAN] = { LIST(numbers), LIST(means), 1 },
+                             [TALLY_L1] = { LIST(numbers), NULL, 0, 1 },
+                             [TALLY_L2] = { LIST(numbers), LIST(single), 1 },
+                             [TALLY_SUM_SQUARE] = { LIST(numbers), NULL, 0, 1 },
+                             [TALLY_LOG_SUM] = { LIST(numbers), LIST(single), 0 },
+                             [TALLY_LOG_SUM_EXP] = { LIST(numbers), LIST(single), 0 },
+                             [TALLY_MAX] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_MIN] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_ARGMAX] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_ARGMIN] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_CUMLOGSUMEXP] = { LIST(floats), NULL, 0, 0 } };
 
 int tly_is_drawn(int op)
 {
@@ -71,8 +82,8 @@ static int32_t draw_op(tly_random *r, uint32_t draws)
 static void draw_dtypes(tly_random *r, uint32_t draws, tally_descriptor *d)
 {
     const int op = d->op;
-    if (inputs[op].widens && draws & TLY_DRAW_WIDER && tly_random_one_in(r, 3)) {
-        const uint8_t *pair = wider[tly_random_below(r, COUNT(wider))];
+    if (inputs[op].pairs && draws & TLY_DRAW_WIDER && tly_random_one_in(r, 3)) {
+        const uint8_t *pair = inputs[op].pairs[tly_random_below(r, inputs[op].pair_count)];
         d->dtype = pair[0];
         d->out_dtype = pair[1];
         return;

@@ -317,18 +317,20 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
     const int is_scan = tally_op_is_scan((tally_op)d->op);
     const uint32_t every = (1u << d->rank) - 1;
     const uint32_t kept = is_scan ? every : every & ~(d->axes_given ? d->axes : every);
-    const int has_post = tly_operations[d->op].family != TLY_INDICES && tly_random_one_in(r, 2);
-    const int has_map = !has_post || tly_random_one_in(r, 2);
+    int has_post = tly_operations[d->op].family != TLY_INDICES && tly_random_one_in(r, 2);
+    int has_map = !has_post || tly_random_one_in(r, 2);
     writer w = { .r = r };
 
     if (tly_random_one_in(r, 16))
         return;
     draw_output(r, d);
     w.type = tly_fused_type(d);
-    /* Such a mean adds integers, unless a map makes floats of them. */
-    const int maps = has_map || (d->op == TALLY_MEAN && w.type != (tally_dtype)d->dtype);
+    /* A map would round such integers before they are added. */
+    if (d->op == TALLY_MEAN && tly_is_float(w.type) && !tly_is_float((tally_dtype)d->dtype) &&
+        !tly_fused_fits((tally_dtype)d->dtype, w.type))
+        has_map = 0, has_post = 1;
     uint32_t in_post = 0;
-    if (maps) {
+    if (has_map) {
         w.sees_x = 1;
         write_expression(&w, d->map);
     }

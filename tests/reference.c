@@ -94,6 +94,8 @@ static uint64_t load(walk *w, tly_fold *s, int64_t at_row, int64_t position)
         return x;
     w->names[TLY_NAME_X] = tly_fused_widen(&w->fused, w->fused.in, x);
     tly_fused_load(&w->fused, &w->layout, w->operands, s->fact.row, position, w->names);
+    if (tly_fused_is_mean(&w->fused))
+        return x;
     const uint64_t u = tly_fused_map(&w->fused, w->names, &subnormal);
     if (subnormal)
         s->fact.flags |= TLY_FACT_STAGE_SUBNORMAL;
@@ -175,7 +177,7 @@ int tly_reference_buffers(const tally_descriptor *d, const void *in, const void 
     for (int64_t row = 0; row < w.layout.rows; row++) {
         int64_t at_in, at_out;
         tly_fold s = begin(&w, row);
-        w.way = foldings[s.operation->family][tly_is_float(s.out)];
+        w.way = foldings[s.operation->family][tly_is_float(s.in)];
         w.way->begin(&s);
         tly_layout_row(&w.layout, row, &at_in, &at_out);
         const int stop = (w.layout.is_scan ? scan_row : reduce_row)(&w, &s, at_in, at_out);

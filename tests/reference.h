@@ -69,14 +69,6 @@ typedef struct tly_operation {
 
 extern const tly_operation tly_operations[TALLY_OP_COUNT];
 
-/* Whether what a row comes to has a function taken of it that only floats have. */
-static inline int tly_ends_in_reals(const tally_descriptor *d)
-{
-    const tly_operation *operation = &tly_operations[d->op];
-    return operation->projection == TLY_ROOT || operation->projection == TLY_LOGARITHM ||
-           operation->family == TLY_LOG_SUMS;
-}
-
 enum {
     TLY_FACT_FLOAT = 1 << 0,
     TLY_FACT_FINITE = 1 << 1,       /* inputs and the loop's accumulator are finite so far */
@@ -144,6 +136,18 @@ double tly_decode(tally_dtype dtype, uint64_t bits);
 uint64_t tly_encode(tally_dtype dtype, double value);
 /* Bits of a significand, the hidden one included: 53, 24, 11, 8. */
 int tly_precision(tally_dtype dtype);
+
+/* Whether what a row comes to has a function taken of it that only floats have, or is the mean of
+ * integers as a float. */
+static inline int tly_ends_in_reals(const tally_descriptor *d)
+{
+    const tly_operation *operation = &tly_operations[d->op];
+    const int is_mean = operation->projection == TLY_BY_COUNT && !d->map[0];
+    if (is_mean && d->out_dtype && tly_is_float((tally_dtype)d->out_dtype))
+        return !tly_is_float((tally_dtype)d->dtype);
+    return operation->projection == TLY_ROOT || operation->projection == TLY_LOGARITHM ||
+           operation->family == TLY_LOG_SUMS;
+}
 
 /* Integers only. In 64 bits, two's complement: from an element's bits, and back to them modulo its
  * width. */

@@ -78,21 +78,19 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
-/* 64 bits of an integer's kind, in which some reductions add that end in f64 (means of integers
- * go in pairs of words); and f64. */
+/* 64 bits of an integer's kind, in which some reductions add that end in f64 (other means of
+ * integers go in pairs of words); and f64. */
 static int32_t added_in(const tally_descriptor *d)
 {
     const int adds = tly_ends_in_reals(d) && tly_operations[d->op].family == TLY_SUMS;
-    return !adds                                            ? TALLY_DTYPE_NONE
-           : d->dtype == TALLY_I32 || d->dtype == TALLY_I64 ? TALLY_I64
-           : d->dtype == TALLY_U32 || d->dtype == TALLY_U64 ? TALLY_U64
-                                                            : TALLY_DTYPE_NONE;
+    if (!adds || tly_is_float((tally_dtype)d->dtype))
+        return TALLY_DTYPE_NONE;
+    return tly_is_signed((tally_dtype)d->dtype) ? TALLY_I64 : TALLY_U64;
 }
 
 static int32_t ends_in(const tally_descriptor *d)
 {
-    const int integer = d->dtype == TALLY_I32 || d->dtype == TALLY_I64 || d->dtype == TALLY_U32 ||
-                        d->dtype == TALLY_U64;
+    const int integer = !tly_is_float((tally_dtype)d->dtype);
     return tly_ends_in_reals(d) && integer ? TALLY_F64 : TALLY_DTYPE_NONE;
 }
 

@@ -485,12 +485,16 @@ Test(plan, refuses_by_name_what_is_not_made)
         { "cumlogsumexp:i32:4:axis=0", "dtype", "cumlogsumexp exist for i32", "f64 f32 f16 bf16" },
         { "cumsum:i16:4:axis=0", "dtype", "from i16 to i16", "from i16 to i64 i32" },
         { "cumprod:bool:4:axis=0", "dtype", "from bool to bool", "from bool to i64" },
-        { "argmax:bool>i64:4", "dtype", "argmax exist for bool", "i8" },
+        { "argmax:bool>f32:4", "dtype", "from bool to f32", "from bool to i64 i32 u64 u32" },
         { "argmin:f32>i8:4", "dtype", "from f32 to i8", "from f32 to i64 i32 u64 u32" },
         { "cumsum:f64>f32:4:axis=0", "dtype", "from f64 to f32", "from f64 to f64" },
         { "cumsum:i8>u32:4:axis=0", "dtype", "from i8 to u32", "from i8 to i64 i32" },
         { "cummax:i8>i32:4:axis=0", "dtype", "from i8 to i32", "from i8 to i8" },
-        { "mean:f16>f32:4", "dtype", "from f16 to f32", "from f16 to f16" },
+        { "mean:f16>f64:4", "dtype", "from f16 to f64", "from f16 to f32 f16" },
+        { "mean:i8:4", "dtype", "from i8 to i8", "write 'i8>f64' for the dtype" },
+        { "mean:i8:4:post=y*2", "dtype", "from i8 to i8", "from i8 to f64 f32" },
+        { "l1:f16>f32:4", "dtype", "from f16 to f32", "from f16 to f16" },
+        { "cumsum:bool>u64:4:axis=0", "dtype", "from bool to u64", "from bool to i64 i32 u32" },
         { "cumsum:f32:4:axis=0,order=exact", "order", "order=exact", "order=serial" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -41,7 +41,13 @@ Test(supports, what_creation_says)
         { "cumsum:f32:3x4:axis=1,order=exact", NULL, NULL, TALLY_UNSUPPORTED },
         { "cumsum:i8:3x4:axis=1", NULL, NULL, TALLY_UNSUPPORTED },
         { "cumsum:i8>i16:3x4:axis=1", NULL, NULL, TALLY_UNSUPPORTED },
-        { "argmax:bool:3x4:axes=1", NULL, NULL, TALLY_UNSUPPORTED },
+        { "argmax:bool:3x4:axes=1", NULL, NULL, TALLY_OK },
+        { "mean:bool>f32:3x4:axes=1", NULL, NULL, TALLY_OK },
+        { "mean:i8:3x4:axes=1", NULL, NULL, TALLY_UNSUPPORTED },
+        { "mean:i8:3x4:axes=1,post=y*2", NULL, NULL, TALLY_UNSUPPORTED },
+        { "mean:i32>f16:3x4:axes=1", NULL, NULL, TALLY_UNSUPPORTED },
+        { "log_sum:i32>f32:3x4:axes=1", NULL, NULL, TALLY_UNSUPPORTED },
+        { "l1:f16>f32:3x4:axes=1", NULL, NULL, TALLY_UNSUPPORTED },
         { "cumsum:i8:3x0:axis=1", NULL, NULL, TALLY_OK }, /* nothing to make */
         { "sum:f32:3x0:axes=1", NULL, NULL, TALLY_OK },
     };

@@ -32,6 +32,8 @@ static tly_build begin(const tly_problem *p, const char *level, unsigned lanes)
     tly_build c = {
         .b = kir_begin("stage"), .p = p, .t = tly_target_find(level), .plan = &none, .lanes = lanes
     };
+    c.element = tly_element_dtype(p);
+    c.element_bytes = (unsigned)tally_dtype_bytes(c.element);
     c.acc = tly_storage((tally_dtype)p->acc, 1);
     c.vec = tly_storage((tally_dtype)p->acc, lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);

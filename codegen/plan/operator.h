@@ -48,6 +48,8 @@ typedef enum tly_range_check {
 typedef enum tly_outputs {
     TLY_OUT_SAME,   /* the input's */
     TLY_OUT_WIDER,  /* and wider ones, also of narrower inputs than those of `dtypes` */
+    TLY_OUT_SINGLE, /* and f32 of f16 and bf16 */
+    TLY_OUT_MEANS,  /* the same, and f32 and f64 of integers and bools, also of narrower ones */
     TLY_OUT_INDICES /* i64, i32, u64, u32 */
 } tly_outputs;
 

@@ -15,10 +15,22 @@ enum { LIST = 160 };
 
 static uint32_t outputs_of(const tly_operator *o, uint8_t dtype)
 {
-    uint32_t same = o->dtypes & 1u << dtype;
-    if (o->outputs == TLY_OUT_INDICES)
+    const uint32_t same = o->dtypes & 1u << dtype;
+    const int is_narrow_float = dtype == TALLY_F16 || dtype == TALLY_BF16;
+    const int is_float = tly_class_of((tally_dtype)dtype) == TLY_FLOATING;
+    const uint32_t single = is_narrow_float ? TLY_BIT(F32) : 0;
+    switch ((tly_outputs)o->outputs) {
+    case TLY_OUT_WIDER:
+        return same | tly_wider_of((tally_dtype)dtype);
+    case TLY_OUT_SINGLE:
+        return same | single;
+    case TLY_OUT_MEANS:
+        return same | (is_float ? single : TLY_BIT(F32) | TLY_BIT(F64));
+    case TLY_OUT_INDICES:
         return same != 0 ? INDICES : 0;
-    return same | (o->outputs == TLY_OUT_WIDER ? tly_wider_of((tally_dtype)dtype) : 0);
+    default:
+        return same;
+    }
 }
 
 static const char *list_ops(char text[LIST])
@@ -44,6 +56,13 @@ static const char *first_dtype(uint32_t dtypes)
     return tally_dtype_name((tally_dtype)__builtin_ctz(dtypes));
 }
 
+/* Whether expressions make the output of what is combined, which the operator takes. */
+static int rounds_output(const tly_problem *p, const tly_operator *o)
+{
+    const int takes = o->outputs == TLY_OUT_WIDER || o->dtypes >> tly_element_dtype(p) & 1;
+    return p->program.type != 0 && takes;
+}
+
 tally_status tly_operator_check(const tly_problem *p, tally_error *error)
 {
     const tly_operator *o = p->op < TALLY_OP_COUNT ? tly_operator_find(p->op) : NULL;
@@ -58,7 +77,7 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     } else if (outputs == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op, dtype);
         tly_error_hint(error, "kernels of %s exist for %s", op, list_dtypes(o->dtypes, made));
-    } else if (p->program.type == 0 && (outputs >> p->tensor[TLY_OUT].dtype & 1) == 0) {
+    } else if ((outputs >> p->tensor[TLY_OUT].dtype & 1) == 0 && !rounds_output(p, o)) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->tensor[TLY_OUT].dtype));
         const int same = outputs >> p->tensor[TLY_IN].dtype & 1;

@@ -15,6 +15,7 @@
 typedef enum tly_computes {
     TLY_COMPUTES_OWN,     /* the descriptor's accumulator */
     TLY_COMPUTES_WIDEST,  /* of integers, whose sums are divided, or a function taken of, 64 bits */
+    TLY_COMPUTES_EXACT,   /* the same; with a float output, too, integers are added as such */
     TLY_COMPUTES_REALS,   /* of integers f64: a function of each is taken */
     TLY_COMPUTES_KEYS,    /* integers that order as elements do (templates/stages/keys.c) */
     TLY_COMPUTES_INDICES, /* keys, no narrower than a count of elements: one is told of */
@@ -45,6 +46,9 @@ typedef enum tly_stage_id {
 } tly_stage_id;
 
 #define TLY_STAGES(first, second) ((first) | (second) << 4)
+
+/* Means of integers whose output is a float: the exact sum becomes an f64, which is divided. */
+enum { TLY_STAGES_OF_REAL_MEAN = TLY_STAGES(TLY_STAGE_CAST, TLY_STAGE_SCALE) };
 
 typedef struct tly_op_facts {
     uint8_t scan;      /* 1: scan, 0: reduction */
@@ -77,6 +81,8 @@ const tly_dtype_facts *tly_computed(const tally_descriptor *d);
 
 /* Of a resolved descriptor, what its problem is computed in, by its operator's row. */
 tally_dtype tly_problem_accumulator(const tally_descriptor *full);
+/* The stages that its results go through (TLY_STAGES). */
+uint8_t tly_problem_after(const tally_descriptor *full);
 
 /* Whether results are positions of elements. */
 int tly_tells_index(int op);

@@ -4,6 +4,7 @@
  * a descriptor by these tables alone.
  */
 #include "descriptor.h"
+#include "expression.h"
 
 #include <string.h>
 
@@ -107,14 +108,25 @@ tally_dtype tly_expressions_type(const tally_descriptor *full)
     return full->acc == TALLY_BOOL ? TALLY_U8 : (tally_dtype)full->acc;
 }
 
+/* Whether integers are added exactly although the output is a float; `map` makes floats of them. */
+static int is_mean_of_integers(const tally_descriptor *full)
+{
+    return tly_ops[full->op].computes == TLY_COMPUTES_EXACT && full->map[0] == 0 &&
+           !tly_dtypes[full->dtype].wide && tly_dtypes[full->out_dtype].wide;
+}
+
 tally_dtype tly_problem_accumulator(const tally_descriptor *full)
 {
     const tly_op_facts *op = &tly_ops[full->op];
     const int has_stages = full->map[0] != 0 || full->post[0] != 0;
     const tally_dtype acc = (tally_dtype)full->acc;
     const tally_dtype dtype = has_stages ? tly_expressions_type(full) : (tally_dtype)full->dtype;
+    if (is_mean_of_integers(full)) {
+        return tly_dtype_fits((tally_dtype)full->dtype, TALLY_U64) ? TALLY_U64 : TALLY_I64;
+    }
     switch (op->computes) {
     case TLY_COMPUTES_WIDEST:
+    case TLY_COMPUTES_EXACT:
         return acc == TALLY_I32 ? TALLY_I64 : acc == TALLY_U32 ? TALLY_U64 : acc;
     case TLY_COMPUTES_REALS:
         return tly_dtypes[dtype].largest != 0 ? TALLY_F64 : acc;
@@ -124,6 +136,11 @@ tally_dtype tly_problem_accumulator(const tally_descriptor *full)
     default:
         return acc;
     }
+}
+
+uint8_t tly_problem_after(const tally_descriptor *full)
+{
+    return is_mean_of_integers(full) ? TLY_STAGES_OF_REAL_MEAN : tly_ops[full->op].after;
 }
 
 int tly_tells_index(int op)

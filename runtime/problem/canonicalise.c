@@ -377,7 +377,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
     problem->last = (full->flags & TALLY_LAST) != 0;
     problem->before = tly_ops[full->op].before;
-    problem->after = tly_ops[full->op].after;
+    problem->after = tly_problem_after(full);
     if (tly_ops[full->op].scan) {
         canonicalise_scan(full, problem, geometry);
     } else {

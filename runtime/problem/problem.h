@@ -150,11 +150,18 @@ static inline int tly_tensors_of(const tly_problem *p)
     return count;
 }
 
-/* The dtype of what operators combine: the input's, or that of the expressions. */
+/* Whether integers are added exactly, and their mean is a float. */
+static inline int tly_is_real_mean(const tly_problem *p)
+{
+    return p->after == TLY_STAGES_OF_REAL_MEAN;
+}
+
+/* The dtype of what operators combine: the input's, or that of the expressions. Integers whose mean
+ * is a float have no `map`, and are added as they are. */
 static inline tally_dtype tly_element_dtype(const tly_problem *p)
 {
-    return p->program.type != 0 ? (tally_dtype)p->program.type
-                                : (tally_dtype)p->tensor[TLY_IN].dtype;
+    return p->program.type != 0 && !tly_is_real_mean(p) ? (tally_dtype)p->program.type
+                                                        : (tally_dtype)p->tensor[TLY_IN].dtype;
 }
 
 /* The dtype whose values are combined: expressions of bools are of u8, but combine bools. */

@@ -177,7 +177,7 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, const tly_place *at, kir_value y)
     if (c->p->program.type == 0 || r->indexed) {
         y = of_some(r, (tally_dtype)problem(r)->tensor[TLY_OUT].dtype, stored(r, y));
     } else {
-        y = of_some(r, c->element, element_of(r, y));
+        y = of_some(r, (tally_dtype)c->p->program.type, element_of(r, y));
         y = tly_gpu_narrow(g, tly_post_element(c, at, y));
     }
     if (in_words(r, c->bytes[TLY_OUT]))

@@ -126,7 +126,9 @@ static kir_value shown(tly_reduce *r, const tly_place *at, kir_value y)
     tly_build *c = r->c;
     if (c->p->program.type == 0 || r->indexed)
         return of_some(r, (tally_dtype)c->p->tensor[TLY_OUT].dtype, stored(r, y));
-    return tly_narrow(c, tly_post_element(c, at, of_some(r, tly_combined(c->p), as_element(r, y))));
+    const tally_dtype dtype = tly_is_real_mean(c->p) ? (tally_dtype)c->p->program.type
+                                                     : tly_combined(c->p);
+    return tly_narrow(c, tly_post_element(c, at, of_some(r, dtype, as_element(r, y))));
 }
 
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit)

@@ -192,12 +192,14 @@ static kir_value value_of(tly_build *c, tally_dtype dtype, kir_value word)
 
 static kir_kind kind_of_values(const tly_build *c)
 {
-    return in_words(c, c->element) ? KIR_I32 : (kir_kind)tly_storage(c->element, 1).kind;
+    const tally_dtype type = (tally_dtype)c->p->program.type;
+    return in_words(c, type) ? KIR_I32 : (kir_kind)tly_storage(type, 1).kind;
 }
 
 kir_value tly_wrap(tly_build *c, kir_value x)
 {
-    return in_words(c, c->element) ? value_of(c, c->element, x) : x;
+    const tally_dtype type = (tally_dtype)c->p->program.type;
+    return in_words(c, type) ? value_of(c, type, x) : x;
 }
 
 static int has_keys(const tly_build *c)
@@ -320,20 +322,25 @@ kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value x)
 
 kir_value tly_loaded(tly_build *c, kir_value storage)
 {
-    return c->p->program.type != 0
-               ? tly_as_type(c, (tally_dtype)c->p->tensor[TLY_IN].dtype, storage)
-               : tly_widen(c, storage);
+    if (c->p->program.type == 0)
+        return tly_widen(c, storage);
+    return tly_is_real_mean(c->p)
+               ? storage
+               : tly_as_type(c, (tally_dtype)c->p->tensor[TLY_IN].dtype, storage);
 }
 
 kir_value tly_as_element(tly_build *c, kir_value y)
 {
+    const tally_dtype type = (tally_dtype)c->p->program.type;
     const kir_kind from = (kir_kind)type_of(c, y).kind, to = kind_of_values(c);
     if (has_keys(c))
         return tly_from_key(c, y);
     if (from == to)
         return y;
+    if (to == KIR_F32) /* a mean of integers */
+        return to_kind(c, KIR_FPTRUNC, to, y);
     if (from == KIR_F32 || from == KIR_F64)
-        return to_kind(c, tly_class_of(c->element) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
+        return to_kind(c, tly_class_of(type) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
     return to_kind(c, KIR_TRUNC, to, y);
 }
 

@@ -98,17 +98,24 @@ static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, 
     return q;
 }
 
+/* A sum of more than 64 bits becomes its magnitude. i1: it was below 0. */
+static kir_value take_sign(tly_build *c, kir_value *lower, kir_value *upper)
+{
+    kir_value zero = like(c, *lower, 0), below = less(c, *upper, zero);
+    if (tly_has_sign(c)) {
+        kir_value borrows = differ(c, *lower, zero);
+        kir_value minus = sub(c, zero, *upper);
+        minus = sub(c, minus, convert(c, KIR_ZEXT, type_of(c, *lower), borrows));
+        *upper = choose(c, below, minus, *upper);
+        *lower = choose(c, below, sub(c, zero, *lower), *lower);
+    }
+    return below;
+}
+
 /* A sum of more than 64 bits, rounded towards zero. */
 static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, kir_value n, int few)
 {
-    kir_value zero = like(c, lower, 0), below = less(c, upper, zero);
-    if (tly_has_sign(c)) {
-        kir_value borrows = differ(c, lower, zero);
-        kir_value minus = sub(c, zero, upper);
-        minus = sub(c, minus, convert(c, KIR_ZEXT, type_of(c, lower), borrows));
-        upper = choose(c, below, minus, upper);
-        lower = choose(c, below, sub(c, zero, lower), lower);
-    }
+    kir_value zero = like(c, lower, 0), below = take_sign(c, &lower, &upper);
     kir_value q = c->t->no_div64 ? tly_udiv_by_digits(c, upper, lower, n)
                                  : divided_beyond(c, lower, upper, n, few);
     return tly_has_sign(c) ? choose(c, below, sub(c, zero, q), q) : q;
@@ -141,11 +148,6 @@ static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
     return q;
 }
 
-kir_value tly_mean_of_wide(tly_build *c, kir_value lower, kir_value upper)
-{
-    return mean(c, lower, upper, 0);
-}
-
 /* Two parts: the lower halves of all elements add up to the sum less 2^32 times the other part,
  * modulo 2^64, and to less than that. */
 kir_value tly_whole_of(tly_build *c, kir_value state)
@@ -169,17 +171,63 @@ static kir_value real_count(tly_build *c)
     if (c->real_count)
         return c->real_count;
     kir_value n = convert(c, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
-    return c->acc.kind == KIR_F64 ? n : convert(c, KIR_FPTRUNC, c->acc, n);
+    return c->acc.kind == KIR_F32 ? convert(c, KIR_FPTRUNC, c->acc, n) : n;
+}
+
+static kir_value f64_of(tly_build *c, kir_value x)
+{
+    return to_kind(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, KIR_F64, x);
+}
+
+/* A sum of more than 64 bits as f64, rounded once. The 64 highest digits, of which the last one is
+ * set if any digit below is, round as all digits do. */
+static kir_value rounded_whole(tly_build *c, kir_value lower, kir_value upper)
+{
+    kir_value below = take_sign(c, &lower, &upper), zero = like(c, lower, 0);
+    kir_value unit = constant(c, KIR_TYPE(KIR_F64, type_of(c, lower).lanes),
+                              UINT64_C(0x43f0) << 48); /* 2^64 */
+    for (unsigned by = 64; by > 0; by /= 2) {
+        kir_value down = like(c, lower, 64 - by), up = like(c, lower, by);
+        kir_value room = equal(c, by == 64 ? upper : lshr(c, upper, down), zero);
+        kir_value moved = by == 64 ? lower : bor(c, shl(c, upper, up), lshr(c, lower, down));
+        kir_value less_unit = mul(c, unit, like(c, unit, (uint64_t)(1023 - by) << 52));
+        upper = choose(c, room, moved, upper);
+        lower = choose(c, room, by == 64 ? zero : shl(c, lower, up), lower);
+        unit = choose(c, room, less_unit, unit);
+    }
+    kir_value rest = convert(c, KIR_ZEXT, type_of(c, lower), differ(c, lower, zero));
+    kir_value y = mul(c, to_kind(c, KIR_UITOFP, KIR_F64, bor(c, upper, rest)), unit);
+    return tly_has_sign(c) ? choose(c, below, sub(c, like(c, y, 0), y), y) : y;
+}
+
+/* A sum of two times 64 bits as f64. */
+static kir_value real_whole(tly_build *c, kir_value lower, kir_value upper)
+{
+    kir_value y = 0, zero = like(c, lower, 0);
+    kir_value sign = tly_has_sign(c) ? ashr(c, lower, like(c, lower, 63)) : zero;
+    tly_region beyond = { .state = { &y } };
+    emit_if(c, &beyond, any(c, differ(c, upper, sign)));
+    y = rounded_whole(c, lower, upper);
+    emit_else(c, &beyond);
+    y = f64_of(c, lower);
+    emit_end(c, &beyond);
+    return y;
 }
 
 static kir_value scale(tly_build *c, kir_value x)
 {
-    if (tly_is_floating(c))
+    if (kir_is_float(type_of(c, x)))
         return tly_quotient(c, x, kir_splat(c->b, real_count(c), type_of(c, x).lanes));
     if (kir_parts(c->b, x) == 1)
         return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
     x = tly_whole_of(c, x);
     return mean(c, part(c, x, 0), part(c, x, 1), 1);
+}
+
+kir_value tly_mean_of_wide(tly_build *c, kir_value lower, kir_value upper)
+{
+    return tly_is_real_mean(c->p) ? scale(c, real_whole(c, lower, upper))
+                                  : mean(c, lower, upper, 0);
 }
 
 /* A mean of finite elements is finite, but a sum that was rounded up may make it infinite. */
@@ -216,7 +264,10 @@ static kir_value cast(tly_build *c, kir_value x)
 {
     if (tly_is_floating(c))
         return x;
-    return to_kind(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, KIR_F64, x);
+    if (kir_parts(c->b, x) == 1)
+        return f64_of(c, x);
+    x = tly_whole_of(c, x);
+    return real_whole(c, part(c, x, 0), part(c, x, 1));
 }
 
 const tly_stage tly_stages[TLY_STAGE_COUNT] = {

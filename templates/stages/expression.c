@@ -265,7 +265,9 @@ static const uint8_t arguments_of[] = {
 static kir_value evaluate(tly_build *c, int id, const tly_place *at, int name, kir_value given)
 {
     const uint8_t *code = c->p->program.code[id];
-    walk w = { .c = c, .at = at, .type = c->element, .storage = type_of(c, given) };
+    walk w = {
+        .c = c, .at = at, .type = (tally_dtype)c->p->program.type, .storage = type_of(c, given)
+    };
     w.value[name] = given;
     for (; *code != TLY_POSTFIX_END; code++) {
         if (*code <= TLY_POSTFIX_LAST_NAME) {
