@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means
- * are of exact sums, and divided in f64 if the output is a float; logarithms take the whole 64 bits, signed as the dtype is, and go on in f64;
- * norms are those of f64.
+ * are of exact sums, and divided in f64 if the output is a float. Logarithms take the whole 64
+ * bits, signed as the dtype is, and go on in f64. Norms are those of f64.
  */
 #include "fold.h"
 
