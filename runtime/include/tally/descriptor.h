@@ -165,9 +165,8 @@ typedef struct tally_descriptor {
                                               may have one address */
     int64_t out_offset;                  /**< elements from `out` to element (0, ..., 0) */
 
-    /* Operands, map and post have kernels for CPUs. This version makes no kernels for Vulkan
-     * devices that use a field from here on, and none at all for coef, reset, carry,
-     * segment_dtype, segments and every (TALLY_UNSUPPORTED). */
+    /* This version makes no kernels for descriptors that set coef, reset, carry, segment_dtype,
+     * segments or every (TALLY_UNSUPPORTED). */
 
     tally_operand operands[TALLY_MAX_OPERANDS]; /**< a, b, c, d, without gaps */
     char map[TALLY_EXPRESSION_MAX];   /**< the value that is combined; empty: x, the element */

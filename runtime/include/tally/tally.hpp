@@ -41,7 +41,6 @@
 #include <tally.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdarg>
 #include <cstddef>
@@ -1165,6 +1164,11 @@ struct facts {
     std::int64_t offset = 0;
 };
 
+/* Those of a kernel; of dtype::none where there is no such operand. */
+struct operand_facts {
+    facts all[TALLY_MAX_OPERANDS];
+};
+
 inline facts input_of(const tally_descriptor &d) noexcept
 {
     const dims sizes(d.sizes, d.rank);
@@ -1601,7 +1605,7 @@ private:
     int operand_count() const noexcept
     {
         int count = 0;
-        while (count < TALLY_MAX_OPERANDS && operands_[count].type != dtype::none)
+        while (count < TALLY_MAX_OPERANDS && operands_.all[count].type != dtype::none)
             count++;
         return count;
     }
@@ -1615,7 +1619,7 @@ private:
                                 "%d operands, and the kernel has %d", with.count_, count);
         result<void> right;
         for (int i = 0; i < count && right; i++)
-            right = detail::fits(with.argument_of(i), operands_[i]);
+            right = detail::fits(with.argument_of(i), operands_.all[i]);
         return right;
     }
 
@@ -1639,9 +1643,9 @@ private:
         buffers.in = first;
         buffers.out = detail::origin(out.data(), out_.offset);
         for (int i = 0; i < with.count_; i++) {
-            const auto bytes = static_cast<std::int64_t>(bytes_of(operands_[i].type));
+            const auto bytes = static_cast<std::int64_t>(bytes_of(operands_.all[i].type));
             buffers.operand[i] = detail::origin(static_cast<const char *>(with.all_[i].data),
-                                                operands_[i].offset * bytes);
+                                                operands_.all[i].offset * bytes);
         }
         return try_run_buffers(buffers, options);
     }
@@ -1649,7 +1653,7 @@ private:
     detail::shared_context context_;
     tally_kernel *kernel_ = nullptr;
     detail::facts in_, out_;
-    std::array<detail::facts, TALLY_MAX_OPERANDS> operands_; /* dtype::none: there is none */
+    detail::operand_facts operands_;
 };
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -1780,7 +1784,7 @@ public:
         made.in_ = detail::input_of(what.raw());
         made.out_ = detail::output_of(what.raw(), *output);
         for (int i = 0; i < TALLY_MAX_OPERANDS && what.raw().operands[i].dtype != 0; i++)
-            made.operands_[i] = detail::operand_of(what.raw(), i);
+            made.operands_.all[i] = detail::operand_of(what.raw(), i);
         return made;
     }
     /** Makes the kernel for a complete word, "cumprod:f32:3x4:axis=1". */
