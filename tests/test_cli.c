@@ -96,7 +96,7 @@ Test(cli, usage_and_words)
         { "run sum flat.npy -o out.npy --in-place", 2, "usage" },
         /* Valid, and no kernel exists for it. */
         { "run l2 i8.npy -o out.npy", 3, "dtype" },
-        { "run argmax bool.npy -o out.npy", 3, "dtype" },
+        { "run cumlogsumexp:axis=0 bool.npy -o out.npy", 3, "dtype" },
         { "run cumsum:axis=0,order=exact flat.npy -o out.npy", 3, "order" },
         { "run cumsum:f32>i64:axis=0 flat.npy -o out.npy", 3, "dtype" },
         { "run cumsum:f32:?x4:axis=0 flat.npy -o out.npy", 2, "sizes" },

@@ -139,7 +139,7 @@ int tly_integer_read(const char *text, int length, tally_dtype type, uint64_t *b
  * `is_integer`: constants are integers. */
 void tly_expression_print(const tly_expression *e, int is_integer, char text[TALLY_EXPRESSION_MAX]);
 
-/* expression_type.c: whether every value of a dtype is one of another. */
+/* descriptor_facts.c: whether every value of a dtype is one of another. */
 int tly_dtype_fits(tally_dtype dtype, tally_dtype type);
 
 /* Whether a type of expressions is an integer. */

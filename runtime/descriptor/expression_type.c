@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types of expressions: which dtypes convert without loss, the type of a word's expressions, and
- * which operations and constants a type has. Here also codes and constants become a program.
+ * Types of expressions: which operations and constants a type has. Here also codes and constants
+ * become a program.
  */
 #include "expression.h"
 
@@ -10,33 +10,6 @@
 
 #include "../host/error.h"
 #include "descriptor.h"
-
-/* How far a dtype reaches: all integers of so many bits are values, with a sign if it has one. */
-static const struct {
-    uint8_t bits, has_sign, is_float;
-} reach[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { 53, 1, 1 }, [TALLY_F32] = { 24, 1, 1 }, [TALLY_F16] = { 11, 1, 1 },
-    [TALLY_BF16] = { 8, 1, 1 }, [TALLY_I64] = { 63, 1, 0 }, [TALLY_I32] = { 31, 1, 0 },
-    [TALLY_I16] = { 15, 1, 0 }, [TALLY_I8] = { 7, 1, 0 },   [TALLY_U64] = { 64, 0, 0 },
-    [TALLY_U32] = { 32, 0, 0 }, [TALLY_U16] = { 16, 0, 0 }, [TALLY_U8] = { 8, 0, 0 },
-    [TALLY_BOOL] = { 1, 0, 0 },
-};
-
-int tly_dtype_fits(tally_dtype dtype, tally_dtype type)
-{
-    if (dtype == type) {
-        return 1;
-    }
-    if (reach[dtype].is_float) { /* f16 and bf16 have values that the other one lacks */
-        return type == TALLY_F64 || (type == TALLY_F32 && dtype != TALLY_F64);
-    }
-    return reach[dtype].bits <= reach[type].bits && reach[dtype].has_sign <= reach[type].has_sign;
-}
-
-int tly_type_is_integer(tally_dtype type)
-{
-    return !reach[type].is_float;
-}
 
 static int is_named(const char *text)
 {
