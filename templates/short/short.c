@@ -171,8 +171,9 @@ static int goes_row_by_row(const tly_short *s)
     enum { MOST_PERCENT = 112 };
     const tly_build *c = s->c;
     int64_t filled = ((int64_t)s->literal + c->lanes - 1) / c->lanes * c->lanes;
-    return c->t->mask_bytes == 1 && c->p->tensor[TLY_IN].step == 1 && s->chains && !s->by_rows &&
-           s->literal > 0 && filled * 100 <= (int64_t)s->literal * MOST_PERCENT;
+    const int upwards = c->p->tensor[TLY_IN].step == 1 && c->p->tensor[TLY_OUT].step == 1;
+    return c->t->mask_bytes == 1 && upwards && s->chains && !s->by_rows && s->literal > 0 &&
+           filled * 100 <= (int64_t)s->literal * MOST_PERCENT;
 }
 
 static tly_short begin_short(tly_build *c)
