@@ -162,7 +162,7 @@ static int write_text(const job *j, tly_output *output, tly_report *report)
 static int check_files(const job *j, tly_report *report)
 {
     const int status = tly_input_check(&j->input, report);
-    return status ? status : tly_operands_check(&j->operands, report);
+    return status ? status : tly_operand_files_check(&j->operands, report);
 }
 
 static int compute_and_write(job *j, tly_report *report)

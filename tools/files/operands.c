@@ -202,7 +202,7 @@ int tly_operands_load(tly_operands *operands, tly_report *report)
     return EXIT_DONE;
 }
 
-int tly_operands_check(const tly_operands *operands, tly_report *report)
+int tly_operand_files_check(const tly_operands *operands, tly_report *report)
 {
     int status = EXIT_DONE;
     for (int i = 0; i < TALLY_MAX_OPERANDS && !status; i++) {

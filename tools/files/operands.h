@@ -66,7 +66,7 @@ tly_touched tly_operand_reach(const tally_descriptor *descriptor, int operand);
 
 /* As tly_input_load, tly_input_check and tly_input_close, for all files. */
 int tly_operands_load(tly_operands *operands, tly_report *report);
-int tly_operands_check(const tly_operands *operands, tly_report *report);
+int tly_operand_files_check(const tly_operands *operands, tly_report *report);
 void tly_operands_close(tly_operands *operands);
 
 #endif
