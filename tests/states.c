@@ -128,9 +128,14 @@ static kir_value again(tly_build *c, kir_value x, const tly_place *at)
         return tly_load(c, p, 0, 1);
     if (at->steps == NULL && at->count == 0)
         return lanes == c->lanes ? tly_load_vector(c, p) : x;
-    for (unsigned i = 0; i < lanes; i++)
-        x = kir_insert(c->b, x, tly_load(c, lane_at(c, at, TLY_IN, p, i), 0, 1), i);
-    return x;
+    const int is_half = type.kind == KIR_F16; /* halves are moved as integers */
+    if (is_half)
+        type.kind = KIR_I16;
+    for (unsigned i = 0; i < lanes; i++) {
+        kir_value one = kir_load(c->b, type, lane_at(c, at, TLY_IN, p, i), 0, bytes);
+        x = i == 0 ? kir_splat(c->b, one, lanes) : kir_insert(c->b, x, one, i);
+    }
+    return tly_loaded(c, is_half ? bitcast(c, KIR_TYPE(KIR_F16, lanes), x) : x);
 }
 
 static kir_value lift(tly_build *c, kir_value x, const tly_place *at)
@@ -184,8 +189,9 @@ static void spoil(tly_build *c, kir_value y, const tly_place *at)
     kir_value other = add(c, kir_extract(c->b, y, 0), number(c, kir_extract(c->b, y, 0), 1));
     kir_value p = at->address(c, at, TLY_OUT);
     unsigned lanes = at->steps != NULL ? kir_type_of(c->b, y).lanes : 1;
+    kir_value stored = tly_narrow(c, other);
     for (unsigned i = 0; i < lanes; i++)
-        tly_store(c, lane_at(c, at, TLY_OUT, p, i), 0, other, 1, 0);
+        kir_store(c->b, lane_at(c, at, TLY_OUT, p, i), 0, stored, 1, 0);
 }
 
 static kir_value shown_of(tly_build *c, kir_value state)
