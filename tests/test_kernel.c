@@ -191,6 +191,40 @@ Test(kernel, equal_problems_share_code)
     cr_assert_null(context);
 }
 
+/* They differ in one operation, constant, operand's dtype or operand's place. */
+Test(kernel, stages_have_code_of_their_own)
+{
+    static const char *const words[] = {
+        "cumsum:f32:6x100:axis=1",
+        "cumsum:f32:6x100:axis=1,map=x+1",
+        "cumsum:f32:6x100:axis=1,map=x+2",
+        "cumsum:f32:6x100:axis=1,map=x*2",
+        "cumsum:f32:6x100:axis=1,post=y+2",
+        "cumsum:f32:6x100:axis=1,map=x+2,post=y+2",
+        "cumsum:f32:6x100:axis=1,a=f32,map=x+a",
+        "cumsum:f32:6x100:axis=1,a=f16,map=x+a",
+        "cumsum:f32:6x100:axis=1,a=f32,b=f16,map=x+a*b",
+        "cumsum:f32:6x100:axis=1,a=f16,b=f32,map=x+a*b",
+        "cumsum:f32:6x100:axis=1,a=f32/none,map=x+a",
+        "cumsum:f32:6x100:axis=1,a=f32/0,map=x+a",
+    };
+    enum { WORDS = sizeof words / sizeof words[0] };
+    tally_context *context = fake_context(NULL);
+    tally_kernel *kernels[WORDS];
+    for (int i = 0; i < WORDS; i++) {
+        kernels[i] = fake_kernel(context, words[i], NULL);
+        cr_assert_not_null(kernels[i]);
+        for (int k = 0; k < i; k++) {
+            cr_expect_neq(kernels[i]->object, kernels[k]->object, "%s and %s", words[i], words[k]);
+        }
+    }
+    cr_expect_eq(stats_of(context).compiled, WORDS);
+    for (int i = 0; i < WORDS; i++) {
+        tally_kernel_destroy(&kernels[i]);
+    }
+    tally_context_destroy(&context);
+}
+
 /* Canonical, with sizes, whatever the kernel shares with others. */
 Test(kernel, word)
 {

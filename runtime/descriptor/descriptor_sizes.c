@@ -47,7 +47,8 @@ int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *stri
             strides[d] = o->strides[d];
             continue;
         }
-        const int extends = o->place == TALLY_PLACE_PACKED || (o->axes >> d & 1) != 0;
+        const int axis = d % TALLY_MAX_RANK; /* is d: clang-tidy does not know the ranks */
+        const int extends = o->place == TALLY_PLACE_PACKED || (o->axes >> axis & 1) != 0;
         strides[d] = extends ? step : 0;
         if (extends &&
             __builtin_mul_overflow(step, full->sizes[d] > 0 ? full->sizes[d] : 1, &step)) {
