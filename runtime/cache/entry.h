@@ -14,7 +14,7 @@
 typedef struct tly_store_key {
     uint64_t hash;
     size_t count;
-    unsigned char bytes[4096]; /* a Vulkan plan has the most: problem, geometry, facts of a device */
+    unsigned char bytes[4096]; /* plans for Vulkan have the longest: problem, geometry, device */
 } tly_store_key;
 
 /* For people who list the folder. */
