@@ -303,7 +303,7 @@ static int take_ops(run_options *o, const char *names)
     snprintf(copy, sizeof copy, "%s", names);
     while ((name = strsep(&rest, ",")) != NULL) {
         int op = 1;
-        while (op < TALLY_OP_COUNT && strcmp(name, tally_op_name((tally_op)op)))
+        while (op < TALLY_OP_COUNT && strcmp(name, tally_op_name((tally_op)op)) != 0)
             op++;
         if (op == TALLY_OP_COUNT)
             return 1;

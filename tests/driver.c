@@ -66,7 +66,7 @@ static void count_template(tly_driver *v, const tly_trial *t)
     int k = 0;
 
     tly_plan_template(v->context, &v->course->device, &t->d, t->plan, name);
-    while (k < TLY_MOST_TEMPLATES - 1 && counts[k].count && strcmp(counts[k].name, name))
+    while (k < TLY_MOST_TEMPLATES - 1 && counts[k].count && strcmp(counts[k].name, name) != 0)
         k++;
     snprintf(counts[k].name, sizeof counts[k].name, "%s", name);
     counts[k].count++;

@@ -205,7 +205,7 @@ static void place_operands(const state *s, const variant *v, tly_buffer *placed,
 static int check_operands(const state *s, const tly_buffer *placed, const char *label)
 {
     for (int k = 0; k < TALLY_MAX_OPERANDS && s->operands[k]; k++)
-        if (memcmp(placed[k].at, s->operands[k], s->operand_bytes[k]))
+        if (memcmp(placed[k].at, s->operands[k], s->operand_bytes[k]) != 0)
             return fail(s->t, "%s: operand %c was written", label, 'a' + k);
     return 0;
 }
