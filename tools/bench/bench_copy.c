@@ -68,27 +68,17 @@ static int has_avx(void)
 {
     return !has_sse2_only();
 }
-
-static int has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f");
-}
 #endif
 
-static int always(void)
-{
-    return 1;
-}
-
 static const tly_mover copies[] = {
-    { "memcpy", copy_plain, always, NULL },
+    { "memcpy", copy_plain, NULL, NULL },
 #if defined(__x86_64__)
     { "non-temporal 128", copy_128, has_sse2_only, NULL },
     { "non-temporal 128, prefetch", copy_128_ahead, has_sse2_only, NULL },
     { "non-temporal 256", copy_256, has_avx, NULL },
     { "non-temporal 256, prefetch", copy_256_ahead, has_avx, NULL },
-    { "non-temporal 512", copy_512, has_avx512, NULL },
-    { "non-temporal 512, prefetch", copy_512_ahead, has_avx512, NULL },
+    { "non-temporal 512", copy_512, tly_has_avx512, NULL },
+    { "non-temporal 512, prefetch", copy_512_ahead, tly_has_avx512, NULL },
 #endif
     { NULL, NULL, NULL, NULL },
 };
@@ -102,7 +92,7 @@ static const tly_mover *mover_of(tly_moves moves, int kind)
 {
     const tly_mover *mover = tables[moves];
     for (; mover->name; mover++) {
-        if (mover->here() && kind-- == 0) {
+        if ((mover->here == NULL || mover->here()) && kind-- == 0) {
             break;
         }
     }

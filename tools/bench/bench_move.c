@@ -95,11 +95,6 @@ typedef int64_t pair __attribute__((vector_size(16)));
 #define SET_PAIR(value) ((pair){ (value), 0 })
 DEFINE_MOVE(move_loop, , pair, LOAD, ADD, SET_PAIR, STORE, NO_FENCE, 1024)
 
-static int always(void)
-{
-    return 1;
-}
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -118,16 +113,6 @@ DEFINE_MOVES(256, "avx2", __m256i, _mm256_load_si256, _mm256_add_epi64, _mm256_s
 DEFINE_MOVES(512, "avx512f", __m512i, _mm512_load_si512, _mm512_add_epi64, _mm512_set1_epi64,
              _mm512_store_si512, STREAM_512)
 
-static int has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f");
-}
-
-static int has_avx2_only(void)
-{
-    return __builtin_cpu_supports("avx2") && !has_avx512();
-}
-
 #define MOVES(bits, here) \
     { "move " #bits, NULL, here, move_##bits }, \
         { "move " #bits ", non-temporal", NULL, here, move_##bits##_stream }, \
@@ -137,10 +122,10 @@ static int has_avx2_only(void)
 #endif
 
 const tly_mover tly_move_loops[] = {
-    { "move loop", NULL, always, move_loop },
+    { "move loop", NULL, NULL, move_loop },
 #if defined(__x86_64__)
-    MOVES(256, has_avx2_only),
-    MOVES(512, has_avx512),
+    MOVES(256, tly_has_avx2_only),
+    MOVES(512, tly_has_avx512),
 #endif
     { NULL, NULL, NULL, NULL },
 };

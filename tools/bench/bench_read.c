@@ -48,11 +48,6 @@ static void read_loop(char *to, const char *from, size_t bytes)
     keep(sum_bytes(from, bytes));
 }
 
-static int always(void)
-{
-    return 1;
-}
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -109,16 +104,6 @@ enum { PAGE = 4096, PAGES = 4 };
 DEFINE_READS(256, "avx2", __m256i, _mm256_load_si256, _mm256_add_epi64, _mm256_setzero_si256)
 DEFINE_READS(512, "avx512f", __m512i, _mm512_load_si512, _mm512_add_epi64, _mm512_setzero_si512)
 
-static int has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f");
-}
-
-static int has_avx2_only(void)
-{
-    return __builtin_cpu_supports("avx2") && !has_avx512();
-}
-
 #define READS(bits, here) \
     { "read " #bits, read_##bits, here, NULL }, \
         { "read " #bits ", prefetch", read_##bits##_ahead, here, NULL }, \
@@ -129,10 +114,10 @@ static int has_avx2_only(void)
 #endif
 
 const tly_mover tly_reads[] = {
-    { "read loop", read_loop, always, NULL },
+    { "read loop", read_loop, NULL, NULL },
 #if defined(__x86_64__)
-    READS(256, has_avx2_only),
-    READS(512, has_avx512),
+    READS(256, tly_has_avx2_only),
+    READS(512, tly_has_avx512),
 #endif
     { NULL, NULL, NULL, NULL },
 };
