@@ -119,8 +119,8 @@ typedef struct tly_fact {
 typedef int (*tly_fact_visit)(void *user, const tly_fact *fact);
 
 /* Visits every output element, row by row in scan order; returns the first non-zero answer, or -1
- * if an expression breaks the grammar. `operands` are TALLY_MAX_OPERANDS pointers, of which the
- * word's own are used; NULL for words without operands. */
+ * if an expression breaks the grammar. `operands` are TALLY_MAX_OPERANDS pointers. Only those of
+ * the word's operands are used; NULL for words without operands. */
 int tly_reference_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
                           tly_fact_visit visit, void *user);
 /* The same without operands. */

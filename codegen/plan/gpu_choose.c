@@ -91,8 +91,8 @@ static int32_t divisor_of(int64_t count, int32_t least, int32_t most)
     return most >= least && count % most == 0 ? most : 1;
 }
 
-/* Whether 32 bits hold the step from a group of lanes to the next in each operand, of which kernels
- * make that of one lane. */
+/* Whether 32 bits hold the step from a group of lanes to the next, in each operand. Kernels make
+ * the step of one lane from it. */
 static int steps_fit(const tly_problem *p, const tly_geometry *g)
 {
     int fit = 1;

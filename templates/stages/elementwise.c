@@ -179,8 +179,8 @@ static kir_value f64_of(tly_build *c, kir_value x)
     return to_kind(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, KIR_F64, x);
 }
 
-/* A sum of more than 64 bits as f64, rounded once. The 64 highest digits, of which the last one is
- * set if any digit below is, round as all digits do. */
+/* A sum of more than 64 bits as f64, rounded once. Only the 64 highest digits are converted. The
+ * last one of them is set if any digit below is, so that they round as all digits do. */
 static kir_value rounded_whole(tly_build *c, kir_value lower, kir_value upper)
 {
     kir_value below = take_sign(c, &lower, &upper), zero = like(c, lower, 0);
