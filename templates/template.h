@@ -162,7 +162,11 @@ void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value state
 int tly_is_floating(const tly_build *c); /* the accumulator is */
 int tly_has_sign(const tly_build *c);    /* it is an integer with a sign */
 
-/* ---- expressions (expression.c) ---- */
+/* ---- expressions (expression.c, load_at.c) ---- */
+
+/* The elements of a tensor at a place, as they are stored: of devices without narrow arithmetic
+ * those of 8 and 16 bits as an i32's lower bits, the others 0. */
+kir_value tly_load_at(tly_build *c, const tly_place *at, int tensor, unsigned lanes);
 
 /* A loaded element through `map`: of words with expressions a value of their type, else itself. */
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
@@ -204,6 +208,8 @@ kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
 /* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
 int tly_narrow_raises(const tly_build *c);
+/* An integer as a bool: 1 where it is not 0. */
+kir_value tly_truth(tly_build *c, kir_value x);
 /* Integers of the input, as they are or widened already, as accumulators: integers or floats. */
 kir_value tly_widen_integer(tly_build *c, kir_value x);
 /* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
@@ -243,7 +249,9 @@ tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n);
 /* Lanes [n - shift, 2n - shift) of prev, cur: cur moved up by `shift`, filled from prev. */
 kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift);
 kir_value tly_reverse(tly_build *c, kir_value v);
-/* i1s of a vector of accumulators: lanes below `count`, an i64 that such integers hold. */
+/* Integers as wide as accumulators, which can number the lanes of a vector of these. */
+kir_type tly_lane_numbers(const tly_build *c);
+/* i1s of such a vector: lanes below `count`, an i64 that these integers hold. */
 kir_value tly_lanes_below(tly_build *c, kir_value count);
 kir_value tly_last(tly_build *c, kir_value v); /* the last lane, a scalar */
 /* Two vectors as one of twice the lanes. */

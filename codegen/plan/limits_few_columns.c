@@ -38,11 +38,9 @@ int tly_are_packed(const tly_problem *p)
  * input it may have overwritten. */
 static int are_along(const tly_problem *p)
 {
-    int along = 1;
+    int along = (tly_codes_of(p, TLY_EXPRESSION_POST) >> TLY_POSTFIX_X & 1) == 0;
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++)
         along = along && p->tensor[t].step != TLY_ANY_STEP;
-    for (const uint8_t *code = p->program.code[TLY_EXPRESSION_POST]; *code != 0; code++)
-        along = along && *code != TLY_POSTFIX_X;
     return along;
 }
 

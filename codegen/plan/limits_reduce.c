@@ -50,7 +50,7 @@ static const tly_plan_key interleaved_table[] = {
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)
 {
-    return t->mask_bytes > 0 && (int)tly_element_bytes(p, TLY_IN) >= t->mask_bytes;
+    return tly_target_masks(t, (unsigned)tly_element_bytes(p, TLY_IN));
 }
 
 int32_t tly_reduced_bytes(const tly_problem *p)

@@ -29,6 +29,12 @@ static inline int tly_target_narrows_quietly(const tly_target *t, unsigned lanes
     return t->quiet_f16 && lanes * 4 == (unsigned)t->vector_bytes;
 }
 
+/* Whether vectors of elements of so many bytes can be loaded and stored in part. */
+static inline int tly_target_masks(const tly_target *t, unsigned bytes)
+{
+    return t->mask_bytes > 0 && (unsigned)t->mask_bytes <= bytes;
+}
+
 /* NULL if there is no such level. */
 const tly_target *tly_target_find(const char *level);
 

@@ -48,6 +48,15 @@ static inline int tly_is_written(int tensor)
     return TLY_WRITTEN >> tensor & 1;
 }
 
+/* The next tensor behind t that is only read; loops over those begin with TLY_IN. */
+static inline int tly_next_read(int t)
+{
+    do {
+        t++;
+    } while (t < TLY_TENSOR_COUNT && tly_is_written(t));
+    return t;
+}
+
 /* "in", "out", "a": as fields of errors, of manifests and of tally_buffers. */
 static inline const char *tly_tensor_name(int tensor)
 {

@@ -206,6 +206,19 @@ typedef struct tly_geometry {
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
 } tly_geometry;
 
+/* The codes of an expression, as bits: names, operations, and TLY_POSTFIX_CONSTANT for any
+ * constant. */
+static inline uint64_t tly_codes_of(const tly_problem *p, int id)
+{
+    uint64_t codes = 0;
+    for (const uint8_t *code = p->program.code[id]; *code != TLY_POSTFIX_END; code++) {
+        codes |= UINT64_C(1) << (*code < TLY_POSTFIX_CONSTANT ? *code : TLY_POSTFIX_CONSTANT);
+    }
+    return codes;
+}
+
+_Static_assert(TLY_POSTFIX_CONSTANT < 64, "a bit for each code");
+
 /* Bytes of an element of a tensor. */
 static inline int64_t tly_element_bytes(const tly_problem *p, int tensor)
 {

@@ -33,9 +33,8 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     };
     for (unsigned i = 0; i < r.rank; i++) {
         r.size[i] = kir_get_dim(c->b, KIR_ARG_REDUCED_SIZE, i, KIR_I32);
-        for (int t = 0; t < c->tensors; t++)
-            if (!tly_is_written(t))
-                r.stride[t][i] = kir_get_dim(c->b, TLY_ARG(REDUCED_IN, t), i, g->index.kind);
+        for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+            r.stride[t][i] = kir_get_dim(c->b, TLY_ARG(REDUCED_IN, t), i, g->index.kind);
     }
     if (floating) {
         g->c.real_count = arg(c, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);

@@ -54,9 +54,8 @@ static kir_value address(walk *w, int tensor, kir_value q)
 static void begin_in_step(walk *w, kir_value step, kir_value position)
 {
     w->in_step = 1;
-    for (int t = 0; t < w->r->g->c.tensors; t++)
-        if (!tly_is_written(t))
-            w->in[t] = tly_gpu_span_at(w->r, w->span, t, step, position);
+    for (int t = TLY_IN; t < w->r->g->c.tensors; t = tly_next_read(t))
+        w->in[t] = tly_gpu_span_at(w->r, w->span, t, step, position);
 }
 
 /* The element of one of the outputs, `more_lanes`, at a position of the walk. */

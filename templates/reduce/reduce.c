@@ -36,20 +36,17 @@ tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step)
     kir_value size = kir_get_at(c->b, KIR_ARG_REDUCED_SIZE, d);
     kir_value up = udiv(c, rest, size);
     kir_value index = sub(c, rest, mul(c, up, size));
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            offset.at[t] = add(c, offset.at[t],
-                               mul(c, index, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), d)));
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        offset.at[t] = add(c, offset.at[t],
+                           mul(c, index, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), d)));
     rest = up;
     emit_end(c, &dims);
     emit_else(c, &several);
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            offset.at[t] = mul(c, step, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), imm(c, 0)));
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        offset.at[t] = mul(c, step, kir_get_at(c->b, TLY_ARG(REDUCED_IN, t), imm(c, 0)));
     emit_end(c, &several);
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            there.at[t] = ptradd(c, at->at[t], offset.at[t]);
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        there.at[t] = ptradd(c, at->at[t], offset.at[t]);
     return there;
 }
 

@@ -116,10 +116,6 @@ typedef struct tly_reduce_rules {
 kir_value tly_reduce_neutral(tly_build *c, unsigned lanes); /* the operator's neutral states */
 /* The operator's rules; for products that are checked those of short chains. */
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
-/* Integers that can number the lanes of a vector of states. */
-kir_type tly_reduce_numbers(const tly_build *c);
-/* i1s: lanes below `count`. Vectors are loaded in part only where tly_is_masked (limits.h). */
-kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
 /* The lower or the upper half of each of `parts` parts of x and, unless y is x, of y. */
 kir_value tly_reduce_halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper);
 enum { TLY_REDUCE_MOST_STATES = TLY_REDUCE_MOST_UNROLL + 1 };

@@ -20,11 +20,8 @@ static kir_kind integer_of(unsigned bits)
 
 kir_value tly_reduce_integer(tly_build *c, kir_value x)
 {
-    if (c->element == TALLY_BOOL) {
-        kir_type t = type_of(c, x);
-        kir_value one = constant(c, t, 1), zero = constant(c, t, 0);
-        x = choose(c, differ(c, x, zero), one, zero);
-    }
+    if (c->element == TALLY_BOOL)
+        x = tly_truth(c, x);
     return tly_widen_integer(c, x);
 }
 

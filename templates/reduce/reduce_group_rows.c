@@ -65,7 +65,7 @@ static kir_value some_of(tly_row_group *g, kir_value row, kir_value from, kir_va
     if (!g->masked)
         return lifted(g, &in, tly_reduce_load(g->r, &at, x, 0, c->lanes), from);
     x = lifted(g, NULL, tly_reduce_load_some(g->r, &at, x, count, c->lanes), from);
-    return choose(c, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
+    return choose(c, tly_lanes_below(c, count), x, g->rules->neutral(c, c->lanes));
 }
 
 /* The first vector of a step. Before it there is only the state of the steps before. */
@@ -151,7 +151,7 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
     uint8_t all[TLY_MOST_VECTOR_BYTES];
     for (unsigned i = 0; i < c->lanes; i++)
         all[i] = (uint8_t)i;
-    kir_type t = tly_reduce_numbers(c);
+    kir_type t = tly_lane_numbers(c);
     kir_value count = t.kind == KIR_I64 ? g->length
                                         : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
     kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));

@@ -134,9 +134,8 @@ typedef struct elements {
 static tly_row moved(tly_build *c, const tly_row *at, kir_value by, const kir_value *bytes)
 {
     tly_row to = *at;
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            to.at[t] = ptradd(c, at->at[t], mul(c, by, bytes[t]));
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        to.at[t] = ptradd(c, at->at[t], mul(c, by, bytes[t]));
     return to;
 }
 
@@ -147,9 +146,8 @@ static void pass_rows(tly_interleaved *s, const elements *e, kir_value from, kir
     tly_build *c = s->r.c;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .split = split };
     kir_value steps = imm(c, c->plan->steps_at_once), bytes[TLY_TENSOR_COUNT] = { 0 };
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            bytes[t] = mul(c, tly_axis(c, t), steps);
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        bytes[t] = mul(c, tly_axis(c, t), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = split ? from : add(c, from, tly_round_down(c, full, some.count));
     tly_region l = { 0 }, rest = { 0 };

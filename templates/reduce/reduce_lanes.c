@@ -167,9 +167,8 @@ static void pass_rows(lanes *k, rows some, const tly_row *in, kir_value index, k
 {
     tly_build *c = k->r.c;
     tly_region l = { 0 };
-    for (int t = 0; t < c->tensors; t++) /* read before the loop, not in it */
-        if (!tly_is_written(t))
-            tly_axis(c, t);
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t)) /* read before the loop, not in it */
+        tly_axis(c, t);
     emit_for(c, &l, from, to, imm(c, some.count));
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)

@@ -154,24 +154,13 @@ static kir_value take_ahead(walk *w, const tly_reduce_span *s, unsigned vectors,
     return end;
 }
 
-kir_type tly_reduce_numbers(const tly_build *c)
-{
-    static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
-    return KIR_TYPE(kinds[c->acc_bytes], c->lanes);
-}
-
-kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
-{
-    return tly_lanes_below(r->c, count);
-}
-
 /* The elements that fill no vector. */
 static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
 {
     tly_build *c = w->r->c;
     tly_region some = { .state = { state } };
     emit_if(c, &some, less(c, from, to));
-    kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
+    kir_value count = sub(c, to, from), there = tly_lanes_below(c, count);
     const tly_place here = tly_reduce_place(&w->base, from, 0),
                     at = place_at(w, NULL, from, w->lanes);
     kir_value x = tly_reduce_load_some(w->r, &here, address(w, from), count, c->lanes);

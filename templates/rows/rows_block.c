@@ -33,7 +33,6 @@ static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value num
         to = choose(c, k->direct, tly_stored_at(c, k->out, first), to);
     const tly_row at = tly_read_move(c, &k->at, element, tly_step);
     return (tly_rows_span){
-        .in = at.at[TLY_IN],
         .at = at,
         .to = to,
         .lines = k->lines,

@@ -77,7 +77,7 @@ static void stage_singles(tly_rows *r, const tly_rows_span *g, kir_value whole, 
     tly_region l = { 0 };
     fill_step(r);
     emit_for(c, &l, first, rest, imm(c, 1));
-    kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
+    kir_value from = tly_at(c, g->at.at[TLY_IN], add(c, whole, l.i), size);
     kir_store(c->b, tly_at(c, r->input, l.i, size), 0, kir_load(c->b, t, from, 0, 1),
               c->bytes[TLY_IN], 0);
     emit_end(c, &l);
@@ -93,7 +93,7 @@ static void stage_masked(tly_rows *r, const tly_rows_span *g, kir_value whole, k
     int64_t lanes = c->t->vector_bytes / (int64_t)c->bytes[TLY_IN];
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, (unsigned)lanes);
     kir_value lowest = size < 0 ? sub(c, rest, imm(c, 1)) : first;
-    kir_value from = tly_at(c, g->in, add(c, whole, lowest), size);
+    kir_value from = tly_at(c, g->at.at[TLY_IN], add(c, whole, lowest), size);
     kir_value to = tly_at(c, r->input, lowest, size);
     kir_value count = sub(c, mul(c, sub(c, rest, first), imm(c, apart)), imm(c, apart - 1));
     if (size < 0)
@@ -113,7 +113,7 @@ static void stage_rest(tly_rows *r, const tly_rows_span *g, kir_value whole)
     kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
     kir_value first = choose(c, less(c, back, none), none, back);
     kir_value rest = sub(c, g->count, whole);
-    int masks = c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= c->bytes[TLY_IN];
+    int masks = tly_target_masks(c->t, c->bytes[TLY_IN]);
     (masks ? stage_masked : stage_singles)(r, g, whole, first, rest);
 }
 
@@ -152,17 +152,17 @@ tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g)
         return (tly_rows_source){ r->input, r->input, last, end };
     }
     kir_value whole = tly_round_down(c, g->count, r->step);
-    tly_rows_source in = { .base = g->in, .whole = whole };
+    tly_rows_source in = { .base = g->at.at[TLY_IN], .whole = whole };
     tly_region odd = { .state = { &in.last, &in.first } };
     emit_if(c, &odd, less(c, whole, g->count));
     stage_rest(r, g, whole);
     kir_value none = equal(c, whole, imm(c, 0));
-    in.first = choose(c, none, r->input, g->in);
+    in.first = choose(c, none, r->input, g->at.at[TLY_IN]);
     in.last = tly_rows_reach(r) > 0 ? choose(c, none, r->pad, r->input) : r->input;
     emit_else(c, &odd);
     kir_value several = less(c, imm(c, r->step), whole);
-    in.first = g->in;
-    in.last = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    in.first = g->at.at[TLY_IN];
+    in.last = tly_at(c, g->at.at[TLY_IN], sub(c, whole, imm(c, r->step)), size);
     if (tly_rows_reach(r) > 0)
         in.last = choose(c, several, in.last, r->pad);
     emit_end(c, &odd);

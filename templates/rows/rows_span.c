@@ -313,7 +313,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
         h.distance = tly_rows_no_distance(r);
     look_ahead(r, first, 1, &h);
     h.reached = h.distance.lanes;
-    kir_value soon = ptradd(c, g->in, r->ahead), step = imm(c, r->step);
+    kir_value soon = ptradd(c, g->at.at[TLY_IN], r->ahead), step = imm(c, r->step);
 
     tly_region l = { 0 };
     carry_chain(r, &l, &h);

@@ -18,9 +18,9 @@ static int takes_few(const tly_short *s)
 {
     enum { MOST_UNMASKED = 8 }; /* vectors */
     const tly_build *c = s->c;
-    unsigned mask = (unsigned)c->t->mask_bytes;
-    int masked = mask > 0 && mask <= c->bytes[TLY_IN] && mask <= c->bytes[TLY_OUT];
-    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && s->mapped == 0 &&
+    int masked = tly_target_masks(c->t, c->bytes[TLY_IN]) &&
+                 tly_target_masks(c->t, c->bytes[TLY_OUT]);
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && !s->maps &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -124,7 +124,7 @@ static void lay_out(tly_short *s, tly_launch *launch)
     kir_value scratch = arg(c, KIR_ARG_SCRATCH);
     launch->chunk = 0;
     launch->scratch_bytes = used;
-    if (s->mapped) {
+    if (s->maps) {
         launch->scratch_bytes += TLY_CONGRUENT_BYTES + (elements * size + 63) / 64 * 64;
         s->mapped = tly_congruent(c, ptradd(c, scratch, imm(c, used)), arg(c, KIR_ARG_IN));
     }
@@ -241,7 +241,7 @@ void tly_build_short(tly_build *build, tly_launch *launch)
         inner.bytes[TLY_IN] = build->element_bytes;
     }
     tly_short s = begin_short(c);
-    s.mapped = maps ? arg(c, KIR_ARG_IN) : 0; /* something that is no 0, until it is laid out */
+    s.maps = maps;
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     tly_region rest = { 0 }, l = { 0 };
     if (s.fixed)

@@ -36,8 +36,9 @@ typedef struct tly_short {
     /* With `fixed`: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
-    /* Of words with expressions, the elements of a batch once they are mapped; else 0. `c` then
-     * builds a kernel whose input that is. */
+    /* Of words with expressions, a batch is mapped first, into scratch at `mapped`. What `c` builds
+     * then has that as its input. */
+    int maps;
     kir_value mapped;
 } tly_short;
 

@@ -141,24 +141,21 @@ tly_row tly_row_address(tly_build *c, kir_value row)
 tly_row tly_read_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step)
 {
     tly_row moved = *row;
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
     return moved;
 }
 
 void tly_carry_read(const tly_build *c, tly_region *r, tly_row *row)
 {
-    for (int t = 0; t < c->tensors; t++)
-        if (!tly_is_written(t))
-            emit_carry(r, 1, &row->at[t]);
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        emit_carry(r, 1, &row->at[t]);
 }
 
 tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step)
 {
-    tly_row moved;
-    for (int t = 0; t < c->tensors; t++)
-        moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
+    tly_row moved = tly_read_move(c, row, by, step);
+    moved.at[TLY_OUT] = ptradd(c, row->at[TLY_OUT], mul(c, by, step(c, TLY_OUT)));
     return moved;
 }
 

@@ -212,6 +212,12 @@ static int is_signed(const tly_build *c)
     return tly_class_of(c->element) == TLY_SIGNED;
 }
 
+kir_value tly_truth(tly_build *c, kir_value x)
+{
+    kir_value one = like(c, x, 1), zero = like(c, x, 0);
+    return choose(c, differ(c, x, zero), one, zero);
+}
+
 /* Bools are 0 and 1. */
 kir_value tly_widen_integer(tly_build *c, kir_value x)
 {
@@ -314,7 +320,7 @@ kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value x)
         return widen_float(c, is_word ? TALLY_F32 : dtype, kind == KIR_F64, x);
     }
     if (dtype == TALLY_BOOL)
-        x = choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
+        x = tly_truth(c, x);
     else if (is_word && tly_class_of(dtype) == TLY_SIGNED)
         x = value_of(c, dtype, x);
     return widen_to(c, kind, tly_class_of(dtype) == TLY_SIGNED, x);
@@ -360,9 +366,7 @@ kir_value tly_narrow(tly_build *c, kir_value x)
     case TALLY_F32:
         return wide ? to_kind(c, KIR_FPTRUNC, KIR_F32, x) : x;
     case TALLY_BOOL:
-        if (c->p->program.type != 0)
-            return choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
-        return x;
+        return c->p->program.type != 0 ? tly_truth(c, x) : x;
     default:
         return x;
     }

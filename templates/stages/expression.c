@@ -30,73 +30,13 @@ static int is_signed(const walk *w)
     return tly_class_of(w->type) == TLY_SIGNED;
 }
 
-/* ---- elements at a place ---- */
-
-/* Bytes from an element of a vector to the next. */
-static kir_value lane_step(tly_build *c, const tly_place *at, int tensor)
-{
-    return at->steps != NULL ? at->steps[tensor] : tly_lane(c, tensor);
-}
-
-/* One by one. If only the first `count` are there, the last of them stands for the others. */
-static kir_value load_apart(tly_build *c, kir_type t, kir_value p, kir_value step, kir_value count)
-{
-    kir_type one = t;
-    kir_value v = 0;
-    const int is_half = t.kind == KIR_F16; /* which are moved as integers */
-    one.lanes = 1;
-    one.kind = (uint8_t)(is_half ? KIR_I16 : t.kind);
-    for (unsigned i = 0; i < t.lanes; i++) {
-        kir_value lane = imm(c, i);
-        if (count != 0)
-            lane = tly_min(c, lane, sub(c, count, imm(c, 1)));
-        kir_value x = kir_load(c->b, one, ptradd(c, p, mul(c, lane, step)), 0,
-                               kir_kind_bits((kir_kind)one.kind) / 8);
-        v = i == 0 ? kir_splat(c->b, x, t.lanes) : kir_insert(c->b, v, x, i);
-    }
-    return is_half ? bitcast(c, t, v) : v;
-}
-
-/* Whether vectors of elements of so many bytes can be loaded in part. */
-static int is_masked(const tly_build *c, unsigned bytes)
-{
-    return c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= bytes;
-}
-
-/* One narrow element, whose bits are the lower ones of an i32, the others 0. */
-static kir_value load_word(tly_build *c, kir_value p, unsigned bytes)
-{
-    kir_value x = kir_load(c->b, KIR_TYPE(bytes == 2 ? KIR_I16 : KIR_I8, 1), p, 0, bytes);
-    return convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), x);
-}
-
-/* The elements of a tensor at a place, as they are stored. */
-static kir_value load_at(tly_build *c, const tly_place *at, int tensor, unsigned lanes)
-{
-    const unsigned bytes = c->bytes[tensor];
-    const kir_type t = tly_storage((tally_dtype)c->p->tensor[tensor].dtype, lanes);
-    kir_value p = at->address(c, at, tensor);
-    if (c->t->no_narrow && bytes < 4)
-        return load_word(c, p, bytes);
-    if (lanes == 1)
-        return kir_load(c->b, t, p, 0, bytes);
-    kir_value step = lane_step(c, at, tensor);
-    if (step == imm(c, 0))
-        return kir_splat(c->b, kir_load(c->b, KIR_TYPE(t.kind, 1), p, 0, bytes), lanes);
-    if (step == imm(c, bytes) && at->count != 0 && at->steps == NULL && is_masked(c, bytes))
-        return kir_mload(c->b, t, p, 0, at->count, constant(c, t, 0));
-    if (step == imm(c, bytes) && at->count == 0)
-        return kir_load(c->b, t, p, 0, bytes);
-    if (step == imm(c, -(int64_t)bytes) && at->count == 0)
-        return tly_reverse(c, kir_load(c->b, t, p, -(int64_t)(lanes - 1) * bytes, bytes));
-    return load_apart(c, t, p, step, at->count);
-}
+/* ---- names ---- */
 
 static kir_value name_of(walk *w, int code)
 {
     const int tensor = code == TLY_POSTFIX_X ? TLY_IN : TLY_FIRST_OPERAND + code - TLY_POSTFIX_A;
     if (w->value[code] == 0) {
-        kir_value stored = load_at(w->c, w->at, tensor, w->storage.lanes);
+        kir_value stored = tly_load_at(w->c, w->at, tensor, w->storage.lanes);
         w->value[code] = tly_as_type(w->c, (tally_dtype)w->c->p->tensor[tensor].dtype, stored);
     }
     return w->value[code];
@@ -283,13 +223,12 @@ static kir_value evaluate(tly_build *c, int id, const tly_place *at, int name, k
     return w.stack[0];
 }
 
-/* Whether an expression that is there has no names. */
-static int is_constant(const uint8_t *code)
+/* Whether there is a `map` without names. */
+static int is_constant(const tly_build *c)
 {
-    int names = *code == TLY_POSTFIX_END;
-    for (; *code != TLY_POSTFIX_END; code++)
-        names = names || *code <= TLY_POSTFIX_LAST_NAME;
-    return !names;
+    const uint64_t names = (UINT64_C(2) << TLY_POSTFIX_LAST_NAME) - 1;
+    const uint64_t codes = tly_codes_of(c->p, TLY_EXPRESSION_MAP);
+    return codes != 0 && (codes & names) == 0;
 }
 
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
@@ -299,16 +238,16 @@ kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
     if (tly_has_expression(c->p, TLY_EXPRESSION_MAP))
         x = evaluate(c, TLY_EXPRESSION_MAP, at, TLY_POSTFIX_X, x);
     /* What the optimiser knows would be combined while the kernel is made, and raise no flags. */
-    if (is_constant(c->p->program.code[TLY_EXPRESSION_MAP]) && kir_workgroup_of(c->b) == 0)
+    if (is_constant(c) && kir_workgroup_of(c->b) == 0)
         x = kir_keep(c->b, x);
     if (tly_combined(c->p) == TALLY_BOOL)
-        x = choose(c, differ(c, x, like(c, x, 0)), like(c, x, 1), like(c, x, 0));
+        x = tly_truth(c, x);
     return x;
 }
 
 kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
-    return tly_map(c, at, tly_loaded(c, load_at(c, at, TLY_IN, lanes)));
+    return tly_map(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, lanes)));
 }
 
 kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes)
@@ -332,9 +271,6 @@ kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y)
 
 int tly_post_raises(const tly_build *c)
 {
-    const uint8_t *code = c->p->program.code[TLY_EXPRESSION_POST];
-    int raises = 0;
-    for (; *code != TLY_POSTFIX_END; code++)
-        raises = raises || *code == TLY_POSTFIX_EXP || *code == TLY_POSTFIX_SIG;
-    return raises;
+    const uint64_t raises = UINT64_C(1) << TLY_POSTFIX_EXP | UINT64_C(1) << TLY_POSTFIX_SIG;
+    return (tly_codes_of(c->p, TLY_EXPRESSION_POST) & raises) != 0;
 }

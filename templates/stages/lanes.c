@@ -101,10 +101,15 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n)
         r[i] = out[i];
 }
 
-kir_value tly_lanes_below(tly_build *c, kir_value count)
+kir_type tly_lane_numbers(const tly_build *c)
 {
     static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
-    kir_type t = KIR_TYPE(kinds[c->acc_bytes], c->lanes);
+    return KIR_TYPE(kinds[c->acc_bytes], c->lanes);
+}
+
+kir_value tly_lanes_below(tly_build *c, kir_value count)
+{
+    kir_type t = tly_lane_numbers(c);
     if (t.kind != KIR_I64)
         count = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
     return less(c, kir_iota(c->b, t), kir_splat(c->b, count, t.lanes));
