@@ -95,7 +95,7 @@ static tally_status interpret_grid(const kir_kernel *kernel, size_t choice, kir_
     push.chunks = 2;
     push.groups_x = 3;
     push.scratch = place(2);
-    for (unsigned t = 0; t < TLY_TENSOR_COUNT; t++) {
+    for (unsigned t = 0; t < TLY_FIRST_OPERAND; t++) {
         push.tensor[t].base = place(t);
     }
     const kir_grid grid = { .push = &push,

@@ -3,8 +3,8 @@
  * The command line: one table of options for all verbs. Guarantees that an option is one that the
  * verb takes, given once (--plan as often as wanted), with a value that can be meant.
  */
+#include "../common/about.h"
 #include "../files/data.h"
-#include "../files/operands.h"
 #include "usage.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* Wrong command lines; see usage.h. */
 #include "usage.h"
 
-#include "../files/operands.h"
+#include "../common/about.h"
 
 #include "../../runtime/host/suggest.h"
 

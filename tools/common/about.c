@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command knows of operators and dtypes; see about.h. */
+/* What the command knows of operators, dtypes and operands; see about.h. */
 #include "about.h"
 
 static const tly_about rows[TALLY_OP_COUNT] = {
@@ -34,4 +34,16 @@ int tly_about_is_float(int32_t dtype)
 int tly_about_is_signed(int32_t dtype)
 {
     return dtypes[dtype].letter == 'i';
+}
+
+const char *tly_operand_letter(int operand)
+{
+    static const char *const letters[TALLY_MAX_OPERANDS] = { "a", "b", "c", "d" };
+    return letters[operand];
+}
+
+int tly_operand_of(const char *argument)
+{
+    const int operand = argument[0] - 'a';
+    return operand >= 0 && operand < TALLY_MAX_OPERANDS && argument[1] == '=' ? operand : -1;
 }

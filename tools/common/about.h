@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command knows of operators and dtypes beside what the library tells.
+ * What the command knows of operators, dtypes and operands beside what the library tells.
  * Whether an operator is a scan, its name, its result and its kernels are the library's to tell.
  */
 #ifndef TLY_ABOUT_H
@@ -49,5 +49,11 @@ int tly_about_is_signed(int32_t dtype); /* it is an integer with a sign */
 
 /* Of an operator that the library names. */
 const tly_about *tly_about_op(int32_t op);
+
+/* "a" to "d". */
+const char *tly_operand_letter(int operand);
+
+/* The operand that NAME=... names; -1: none. */
+int tly_operand_of(const char *argument);
 
 #endif

@@ -9,18 +9,6 @@
 
 #include <string.h>
 
-const char *tly_operand_letter(int operand)
-{
-    static const char *const letters[TALLY_MAX_OPERANDS] = { "a", "b", "c", "d" };
-    return letters[operand];
-}
-
-int tly_operand_of(const char *argument)
-{
-    const int operand = argument[0] - 'a';
-    return operand >= 0 && operand < TALLY_MAX_OPERANDS && argument[1] == '=' ? operand : -1;
-}
-
 /* The length of one part of a word, up to a separator that stands in no parentheses. */
 static size_t part_length(const char *part)
 {

@@ -6,6 +6,7 @@
 #ifndef TLY_OPERANDS_H
 #define TLY_OPERANDS_H
 
+#include "../common/about.h"
 #include "file.h"
 
 /* How the text of a word places an operand. */
@@ -34,12 +35,6 @@ typedef struct tly_operands {
                                   breaks no rule that another place would keep */
     tly_operand_input of[TALLY_MAX_OPERANDS];
 } tly_operands;
-
-/* "a" to "d". */
-const char *tly_operand_letter(int operand);
-
-/* The operand that NAME=... names; -1: none. */
-int tly_operand_of(const char *argument);
 
 /* Reads which operands a word has and what it says of them, and returns how many there are. The
  * word may be wrong: then so is operands->word. */
