@@ -178,8 +178,12 @@ kir_value tly_map_at(tly_build *c, const tly_place *at, unsigned lanes);
  * stored. Together they are tly_show. */
 kir_value tly_result(tly_build *c, const tly_place *at, kir_value state);
 kir_value tly_post(tly_build *c, const tly_place *at, kir_value y);
-/* 1: `post` may overflow or underflow for common results, and so raise flags: those of e^x do. */
-int tly_post_raises(const tly_build *c);
+/* A vector of mapped elements as accumulators, neutral from the place's count on. */
+kir_value tly_map_vector(tly_build *c, const tly_place *at);
+/* A step of n vectors from a place on, of which `left` elements are there: its elements, loaded and
+ * mapped as accumulators, neutral behind the last one; and results through `post`. */
+void tly_map_step(tly_build *c, const tly_place *first, kir_value left, kir_value *x, unsigned n);
+void tly_post_step(tly_build *c, const tly_place *first, kir_value left, kir_value *y, unsigned n);
 /* The second step of an element of the expressions' type. */
 kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y);
 

@@ -22,6 +22,6 @@ const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
 
 int tly_shows_otherwise(const tly_problem *p)
 {
-    return tly_has_expression(p, TLY_EXPRESSION_POST) ||
+    return tly_raises_flags(p, TLY_EXPRESSION_POST) ||
            (p->program.type != 0 && tly_operator_of(p)->compares);
 }

@@ -219,6 +219,13 @@ static inline uint64_t tly_codes_of(const tly_problem *p, int id)
 
 _Static_assert(TLY_POSTFIX_CONSTANT < 64, "a bit for each code");
 
+/* 1: an expression may overflow or underflow for common values, as e^x does, and so raise flags. */
+static inline int tly_raises_flags(const tly_problem *p, int id)
+{
+    const uint64_t raising = UINT64_C(1) << TLY_POSTFIX_EXP | UINT64_C(1) << TLY_POSTFIX_SIG;
+    return (tly_codes_of(p, id) & raising) != 0;
+}
+
 /* Bytes of an element of a tensor. */
 static inline int64_t tly_element_bytes(const tly_problem *p, int tensor)
 {

@@ -61,7 +61,10 @@ void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const 
     emit_for(c, &l, begin, end, one);
     kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, l.i, stride)), 0, 1);
     kir_value infinite = constant(c, bits, tly_value_bits(TLY_MOST, dtype));
-    emit_if(c, &marked, bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, infinite)));
+    kir_value is_marked = bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, infinite));
+    if (tly_has_expression(c->p, TLY_EXPRESSION_POST)) /* what is stored does not tell */
+        is_marked = i1(c, 1);
+    emit_if(c, &marked, is_marked);
     alone(g->r, l.i, 0, 0);
     emit_end(c, &marked);
     emit_end(c, &l);

@@ -217,6 +217,16 @@ static kir_value rows_at_a_time(tly_rows *r)
     return rows;
 }
 
+/* Whether elements of steps that are not safe go through `map` as they are loaded: not if that
+ * raises flags, and not if windows are loaded that overlap. A safe step reads its elements several
+ * times. */
+static int maps_in_registers(const tly_rows *r)
+{
+    const tly_build *c = r->c;
+    return c->is_mapped && tly_loads_vectors(c) && r->fast >= r->checks && r->loads == 0 &&
+           !r->pairs && c->plan->scan != TLY_SCAN_SCALARS && !tly_raises_flags(c->p, TLY_EXPRESSION_MAP);
+}
+
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     tly_rows r = { .c = c,
@@ -252,10 +262,12 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */
     r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
     if (c->p->program.type != 0) {
-        c->is_mapped = 1; /* when it is staged */
+        c->is_mapped = 1; /* when it is staged, or in registers */
         r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) || tly_operator_of(c->p)->compares;
-        r.deferred = r.deferred || ((r.by_flags || r.ends_by_flags) && tly_post_raises(c));
+        r.deferred = r.deferred || ((r.by_flags || r.ends_by_flags) &&
+                                    tly_raises_flags(c->p, TLY_EXPRESSION_POST));
     }
+    r.maps = maps_in_registers(&r);
     r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0 && !c->is_mapped;
     r.direct_out = c->p->tensor[TLY_OUT].step != TLY_ANY_STEP;
     lay_out(&r, launch);

@@ -38,6 +38,8 @@ typedef struct tly_rows {
     int64_t step, block, chunk; /* elements */
     int64_t widest;             /* elements of the longer of a fast step and a safe one */
     int direct_in, direct_out;  /* 1: vectors are read, written where the tensor lies */
+    int maps;                   /* 1: elements are loaded where tensors lie, by their number, and go
+                                   through `map` in registers; 0: when they are staged */
     int posts;                  /* 1: results go through `post`, or from keys to elements, when they
                                    are stored */
     /* Scratch. */
@@ -131,14 +133,18 @@ kir_value tly_rows_combine(tly_rows *r);
 
 /* ---- input ---- */
 
-/* Where a span's steps read (rows_input.c). */
+/* Where a span's steps read (rows_input.c). With `maps`, places of steps are numbers of elements in
+ * the span; else addresses. */
 typedef struct tly_rows_source {
+    const tly_rows_span *span;
     kir_value first; /* where the first step is read */
     kir_value base;  /* steps at elements i < whole are read at base + i */
     kir_value last;  /* where the last step is read; if it is the first, the value is not used */
     kir_value whole;
 } tly_rows_source;
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g);
+/* Where the step at element `i` of [0, count) is read. */
+kir_value tly_rows_place(tly_rows *r, const tly_rows_source *in, kir_value i);
 /* Where the step after the one at element `i` is read; after the last one, the last one again. */
 kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i);
 /* Loads a vector of accumulators, whose lanes are in the order that costs least; tly_rows_order
@@ -147,6 +153,9 @@ kir_value tly_rows_load(tly_rows *r, kir_value p);
 kir_value tly_rows_order(tly_rows *r, kir_value v);
 /* Vector k of a step at `p`, in its own order, of pairs both; returns where it lies. */
 kir_value tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
+/* With `maps`: the vectors of the step at element `i`, through `map`. Behind the span's end they are
+ * neutral. */
+void tly_rows_map_step(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *x);
 /* States of elements that were read at `from`; 0: their lanes are not neighbours there. */
 kir_value tly_rows_element(tly_rows *r, kir_value from, kir_value x);
 int64_t tly_rows_element_bytes(const tly_rows *r); /* from one position to the next */
@@ -180,6 +189,8 @@ typedef struct tly_rows_result {
  * vector's elements. */
 kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *windows,
                           kir_value *seen);
+/* The same of elements that are loaded, where windows are not widened by loads. */
+tly_rows_part tly_rows_window_of(tly_rows *r, kir_value x, kir_value *windows);
 
 /* Joins a part to what comes before it; results as they are shown `at` their place: one value, of
  * pairs two. */

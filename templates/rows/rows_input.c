@@ -139,20 +139,33 @@ void tly_rows_fill_pad(tly_rows *r)
         kir_store(c->b, r->pad, i - zero, tly_padding(c, t), size, 0);
 }
 
+void tly_rows_map_step(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *x)
+{
+    const tly_place first = tly_place_in(&g->at, i, 0);
+    tly_map_step(r->c, &first, sub(r->c, g->count, i), x, r->unroll);
+}
+
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g)
 {
     tly_build *c = r->c;
     int64_t size = tly_rows_element_bytes(r);
+    if (r->maps) {
+        kir_value end = tly_round_up(c, g->count, r->step);
+        return (tly_rows_source){ .span = g,
+                                  .first = imm(c, 0),
+                                  .last = sub(c, end, imm(c, r->step)),
+                                  .whole = end };
+    }
     if (!r->direct_in) {
         tly_stage_in(c, &g->at, r->input, g->count, (unsigned)r->step);
         kir_value end = tly_round_up(c, g->count, r->step);
         kir_value last = tly_at(c, r->input, sub(c, end, imm(c, r->step)), size);
         if (tly_rows_reach(r) > 0)
             last = choose(c, less(c, imm(c, r->step), end), last, r->pad);
-        return (tly_rows_source){ r->input, r->input, last, end };
+        return (tly_rows_source){ g, r->input, r->input, last, end };
     }
     kir_value whole = tly_round_down(c, g->count, r->step);
-    tly_rows_source in = { .base = g->at.at[TLY_IN], .whole = whole };
+    tly_rows_source in = { .span = g, .base = g->at.at[TLY_IN], .whole = whole };
     tly_region odd = { .state = { &in.last, &in.first } };
     emit_if(c, &odd, less(c, whole, g->count));
     stage_rest(r, g, whole);
@@ -173,8 +186,18 @@ kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i)
 {
     tly_build *c = r->c;
     kir_value next = add(c, i, imm(c, r->step));
-    kir_value there = tly_at(c, in->base, next, tly_rows_element_bytes(r));
+    kir_value there = r->maps ? next : tly_at(c, in->base, next, tly_rows_element_bytes(r));
     return choose(c, less(c, next, in->whole), there, in->last);
+}
+
+kir_value tly_rows_place(tly_rows *r, const tly_rows_source *in, kir_value i)
+{
+    tly_build *c = r->c;
+    if (r->maps)
+        return i;
+    kir_value there = tly_at(c, in->base, i, tly_rows_element_bytes(r));
+    there = choose(c, less(c, i, in->whole), there, in->last);
+    return choose(c, equal(c, i, imm(c, 0)), in->first, there);
 }
 
 void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)

@@ -4,8 +4,6 @@
  */
 #include "rows.h"
 
-#include <string.h>
-
 /* ---- what goes from step to step ---- */
 
 typedef struct chain {
@@ -73,14 +71,20 @@ static void carry_chain(const tly_rows *r, tly_region *l, chain *h)
 /* ---- a step ---- */
 
 /* Loads the step at `p` and does all that needs no result before it. */
-static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
+static void look_ahead(tly_rows *r, const tly_rows_source *in, kir_value p, int is_first, chain *h)
 {
     tly_build *c = r->c;
-    kir_value apart = 0;
+    kir_value apart = 0, mapped[MAX_UNROLL];
     h->here = p;
+    if (r->maps)
+        tly_rows_map_step(r, in->span, p, mapped);
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2], seen, at;
-        if (r->windows) {
+        if (r->maps) {
+            x[0] = seen = mapped[k];
+            h->ahead[k] = r->windows ? tly_rows_window_of(r, x[0], h->windows)
+                                     : tly_rows_part_of(r, 0, x);
+        } else if (r->windows) {
             at = ptradd(c, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
             h->ahead[k].scan = tly_rows_window(r, at, is_first && k == 0, h->windows, &seen);
             x[0] = seen;
@@ -201,30 +205,12 @@ static void store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *y
         emit_end(c, &way);
 }
 
-/* Results of `n` vectors from element i on, through `post`. Behind the last of `count` elements
- * there may be no operand to load. */
+/* Results of `n` vectors from element i of `count` on, through `post`. */
 static void post(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count, kir_value *y,
                  unsigned n)
 {
-    tly_build *c = r->c;
-    tly_region way = { 0 };
-    tly_place at = tly_place_in(&g->at, i, 0);
-    kir_value last = add(c, i, imm(c, (int64_t)n * c->lanes)), done[MAX_UNROLL];
-    memcpy(done, y, n * sizeof *y);
-    emit_carry(&way, n, done);
-    emit_if(c, &way, less(c, count, last));
-    for (unsigned k = 0; k < n; k++) {
-        tly_place here = tly_place_after(at, (int64_t)k * c->lanes, 0);
-        here.count = sub(c, count, add(c, i, imm(c, (int64_t)k * c->lanes)));
-        done[k] = tly_post(c, &here, y[k]);
-    }
-    emit_else(c, &way);
-    for (unsigned k = 0; k < n; k++) {
-        const tly_place here = tly_place_after(at, (int64_t)k * c->lanes, 0);
-        done[k] = tly_post(c, &here, y[k]);
-    }
-    emit_end(c, &way);
-    memcpy(y, done, n * sizeof *y);
+    const tly_place first = tly_place_in(&g->at, i, 0);
+    tly_post_step(r->c, &first, sub(r->c, count, i), y, n);
 }
 
 static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value count,
@@ -311,7 +297,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
     }
     if (r->corrects)
         h.distance = tly_rows_no_distance(r);
-    look_ahead(r, first, 1, &h);
+    look_ahead(r, in, first, 1, &h);
     h.reached = h.distance.lanes;
     kir_value soon = ptradd(c, g->at.at[TLY_IN], r->ahead), step = imm(c, r->step);
 
@@ -321,7 +307,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
     h.reached = h.distance.lanes;
     chain now = h;
     now.results = (tly_stretch){ .to = g->to, .i = l.i };
-    look_ahead(r, tly_rows_next(r, in, l.i), 0, &h);
+    look_ahead(r, in, tly_rows_next(r, in, l.i), 0, &h);
     for (unsigned k = 0; k < r->unroll; k++)
         h.ahead[k].scan = kir_keep(c->b, h.ahead[k].scan);
     now.seen = h.seen;

@@ -86,11 +86,12 @@ static kir_value is_apart(tly_rows *r, const tly_rows_span *g, const tly_rows_so
     tly_rows_seen seen = tly_rows_see_none(r);
     tly_region l = { .state = { &seen.high, &seen.low } };
     emit_for(c, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step));
-    kir_value there = tly_at(c, in->base, l.i, tly_rows_element_bytes(r));
-    there = choose(c, less(c, l.i, in->whole), there, in->last);
-    there = choose(c, equal(c, l.i, imm(c, 0)), in->first, there);
+    kir_value there = tly_rows_place(r, in, l.i), mapped[MAX_UNROLL];
+    if (r->maps)
+        tly_rows_map_step(r, in->span, there, mapped);
     for (unsigned k = 0; k < r->unroll; k++) {
-        kir_value x[2], at = tly_rows_load_step(r, there, imm(c, k), x);
+        kir_value x[2] = { mapped[k] };
+        kir_value at = r->maps ? 0 : tly_rows_load_step(r, there, imm(c, k), x);
         tly_rows_see_part(r, &seen, r->windows ? x[0] : tly_rows_part_of(r, at, x).scan);
     }
     emit_end(c, &l);
@@ -197,7 +198,7 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
     tly_rows safe = *r;
     tly_region redo = { .state = { &s->last[0] } };
     safe.windows = safe.prescale_steps = safe.fast = safe.deferred = safe.totals = safe.corrects =
-        safe.loads = 0;
+        safe.maps = safe.loads = 0;
     safe.unroll = SAFE_UNROLL;
     safe.step = (int64_t)SAFE_UNROLL * r->wide;
     emit_if(c, &redo, out);

@@ -52,6 +52,11 @@ static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
     return w;
 }
 
+tly_rows_part tly_rows_window_of(tly_rows *r, kir_value x, kir_value *windows)
+{
+    return (tly_rows_part){ widen_window(r, tly_rows_element(r, 0, x), windows), 0 };
+}
+
 kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *windows,
                           kir_value *seen)
 {

@@ -20,7 +20,7 @@ static int takes_few(const tly_short *s)
     const tly_build *c = s->c;
     int masked = tly_target_masks(c->t, c->bytes[TLY_IN]) &&
                  tly_target_masks(c->t, c->bytes[TLY_OUT]);
-    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && !s->maps &&
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && s->outer == NULL &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -124,7 +124,7 @@ static void lay_out(tly_short *s, tly_launch *launch)
     kir_value scratch = arg(c, KIR_ARG_SCRATCH);
     launch->chunk = 0;
     launch->scratch_bytes = used;
-    if (s->maps) {
+    if (s->is_staged) {
         launch->scratch_bytes += TLY_CONGRUENT_BYTES + (elements * size + 63) / 64 * 64;
         s->mapped = tly_congruent(c, ptradd(c, scratch, imm(c, used)), arg(c, KIR_ARG_IN));
     }
@@ -214,16 +214,15 @@ static tly_problem mapped_problem(const tly_build *c)
 }
 
 /* Maps the elements of a batch, which is dense. */
-static kir_value map_batch(tly_build *c, const tly_short *s, kir_value row, kir_value count)
+static kir_value map_batch(tly_build *c, const tly_short *s, kir_value count)
 {
-    const tly_row from = tly_row_address(c, row);
     kir_value full = tly_round_down(c, count, c->lanes);
     tly_region vectors = { 0 }, rest = { 0 };
     for (int whole = 1; whole >= 0; whole--) {
         tly_region *l = whole ? &vectors : &rest;
         const unsigned lanes = whole ? c->lanes : 1;
         emit_for(c, l, whole ? imm(c, 0) : full, whole ? full : count, imm(c, lanes));
-        const tly_place at = tly_place_in(&from, l->i, 0);
+        const tly_place at = tly_place_in(&s->batch, l->i, 0);
         kir_store(c->b, tly_at(c, s->mapped, l->i, c->element_bytes), 0,
                   tly_mapped_at(c, &at, lanes), c->element_bytes, 0);
         emit_end(c, l);
@@ -241,7 +240,8 @@ void tly_build_short(tly_build *build, tly_launch *launch)
         inner.bytes[TLY_IN] = build->element_bytes;
     }
     tly_short s = begin_short(c);
-    s.maps = maps;
+    s.outer = maps ? build : NULL;
+    s.is_staged = tly_raises_flags(build->p, TLY_EXPRESSION_MAP);
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     tly_region rest = { 0 }, l = { 0 };
     if (s.fixed)
@@ -261,9 +261,11 @@ void tly_build_short(tly_build *build, tly_launch *launch)
     emit_for(c, &l, begin, end, together);
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
+    s.batch = tly_row_address(build, l.i);
     tly_short_piece batch = {
-        .in = maps ? map_batch(build, &s, l.i, count) : tly_row_address(c, l.i).at[TLY_IN],
+        .in = s.is_staged ? map_batch(build, &s, count) : s.batch.at[TLY_IN],
         .count = count,
+        .first = imm(c, 0),
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),
     };

@@ -36,15 +36,18 @@ typedef struct tly_short {
     /* With `fixed`: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
-    /* Of words with expressions, a batch is mapped first, into scratch at `mapped`. What `c` builds
-     * then has that as its input. */
-    int maps;
+    /* Of words with expressions: the one that builds these. What `c` builds has mapped elements as
+     * its input. Else NULL. */
+    tly_build *outer;
+    tly_row batch;    /* where the batch lies */
+    int is_staged;    /* 1: the batch is mapped first, into scratch at `mapped`; 0: in registers */
     kir_value mapped;
 } tly_short;
 
 /* A piece is some whole rows: where they are read and stored. */
 typedef struct tly_short_piece {
     kir_value in, count;
+    kir_value first; /* its first element in the batch */
     kir_value to;    /* 0: no results are wanted */
     kir_value lines; /* i1: `to` is whole lines past the cache; or 0 */
 } tly_short_piece;
@@ -100,6 +103,8 @@ kir_value tly_short_steps(const tly_short *s, kir_value count);
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
 /* Scans a piece; returns what was asked for. */
 tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
+/* Of words with expressions, element i of a piece in memory. */
+tly_place tly_short_place(tly_short *s, const tly_short_piece *p, kir_value i);
 /* Scans the next vector of states of one row, or with `fixed` of whole rows. Returns it as it is
  * shown `at` its place; *y: its results. before: windows and results of the vector before, which
  * its own replace. */

@@ -91,6 +91,17 @@ kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, i
 
 /* ---- a piece ---- */
 
+tly_place tly_short_place(tly_short *s, const tly_short_piece *p, kir_value i)
+{
+    static const tly_place unknown = { .address = NULL };
+    return s->outer == NULL ? unknown : tly_place_in(&s->batch, add(s->c, p->first, i), 0);
+}
+
+static int maps_in_registers(const tly_short *s)
+{
+    return s->outer != NULL && !s->is_staged;
+}
+
 int64_t tly_short_element_bytes(const tly_short *s)
 {
     return (int64_t)s->c->p->tensor[TLY_IN].step * s->c->bytes[TLY_IN];
@@ -112,6 +123,8 @@ kir_value tly_short_steps(const tly_short *s, kir_value count)
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
+    if (maps_in_registers(s))
+        return;
     tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
     int64_t size = tly_short_element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
     kir_value whole = tly_short_steps(s, p->count);
@@ -175,7 +188,7 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
 
 static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value *v)
 {
-    tly_build *c = s->c;
+    tly_build *c = s->outer != NULL ? s->outer : s->c;
     kir_value to = tly_stored_at(c, p->to, i);
     tly_region way = { 0 };
     unsigned n = tly_pack_run(c, v, s->vectors, 0);
@@ -189,12 +202,20 @@ static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value
         emit_end(c, &way);
 }
 
-static void prefetch(tly_short *s, kir_value from)
+/* Prefetches what `elements` elements behind those of a step or a row, element i of a piece, read;
+ * they are at `from`, unless they were mapped. */
+static void prefetch(tly_short *s, const tly_short_piece *p, kir_value i, kir_value from,
+                     int64_t elements)
 {
-    tly_build *c = s->c;
-    int64_t ahead = c->plan->prefetch, bytes = s->step * c->bytes[TLY_IN];
+    const tly_build *c = s->outer != NULL ? s->outer : s->c;
+    const int step = c->p->tensor[TLY_IN].step;
+    int64_t bytes = elements * c->bytes[TLY_IN];
+    if (s->outer != NULL) {
+        const tly_place at = tly_short_place(s, p, i);
+        from = at.address(s->outer, &at, TLY_IN);
+    }
     for (int64_t line = 0; line == 0 || line < bytes; line += 64)
-        kir_prefetch(c->b, from, c->p->tensor[TLY_IN].step * (ahead + line));
+        kir_prefetch(c->b, from, step * (c->plan->prefetch + line));
 }
 
 /* Scans the vector that lies `at`; returns its results as they are shown, if `shows`. */
@@ -241,20 +262,28 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
         const tly_short_vector at = {
             .is_first = i == 0, .position = i, .is_last = !whole, .place = &place
         };
-        x = whole ? kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
-                  : kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t));
-        out = scan_vector(s, &h, tly_widen(c, x), at, what, p->to != 0);
+        tly_place there = tly_place_after(tly_short_place(s, p, l.i), i, 0);
+        there.count = whole ? 0 : left;
+        if (maps_in_registers(s))
+            x = tly_map_vector(s->outer, &there);
+        else if (whole)
+            x = tly_widen(c, kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN]));
+        else
+            x = tly_widen(c, kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left,
+                                       tly_padding(c, t)));
+        out = scan_vector(s, &h, x, at, what, p->to != 0);
         if (p->to == 0)
             continue;
         kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
-        tly_pack_run(c, &out, 1, 0);
+        if (s->outer != NULL)
+            out = tly_post(s->outer, &there, out);
+        tly_pack_run(s->outer != NULL ? s->outer : c, &out, 1, 0);
         if (whole)
             kir_store(c->b, to, 0, out, c->bytes[TLY_OUT], 0);
         else
             kir_mstore(c->b, to, 0, left, out);
     }
-    for (int64_t line = 0; line < (int64_t)s->literal * c->bytes[TLY_IN]; line += 64)
-        kir_prefetch(c->b, from, c->plan->prefetch + line);
+    prefetch(s, p, l.i, from, s->literal);
     emit_end(c, &l);
     *seen = h.seen;
     seen->last = as_values(s, h.before[s->doublings]);
@@ -266,7 +295,7 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
 {
     tly_build *c = s->c;
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
-    kir_value out[TLY_SHORT_MOST_VECTORS];
+    kir_value x[TLY_SHORT_MOST_VECTORS], out[TLY_SHORT_MOST_VECTORS];
     tly_region l = { 0 };
     start_row(s, h.before);
     kir_value whole = tly_short_steps(s, p->count);
@@ -274,20 +303,27 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
     emit_for(c, &l, imm(c, 0), p->count, imm(c, s->step));
     kir_value from = tly_at(c, p->in, l.i, tly_short_element_bytes(s));
     kir_value there = choose(c, less(c, l.i, whole), from, s->pad);
+    const kir_value left = s->outer != NULL ? sub(c, p->count, l.i) : 0;
+    const tly_place first = tly_short_place(s, p, l.i);
+    if (maps_in_registers(s))
+        tly_map_step(s->outer, &first, left, x, s->vectors);
     const tly_stretch step = { there, p->to, l.i };
     for (unsigned k = 0; k < s->vectors; k++) {
         const int64_t element = (int64_t)k * c->lanes;
         const tly_place place = tly_place_along(&step, element);
         tly_short_vector at = tly_short_vector_of(s, k, h.t);
         at.place = &place;
-        kir_value x = tly_load_vector(
-            c, ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
-        out[k] = scan_vector(s, &h, x, at, what, p->to != 0);
+        if (!maps_in_registers(s))
+            x[k] = tly_load_vector(
+                c, ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
+        out[k] = scan_vector(s, &h, x[k], at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
+    if (p->to && s->outer != NULL)
+        tly_post_step(s->outer, &first, left, out, s->vectors);
     if (p->to)
         store(s, p, l.i, out);
-    prefetch(s, from);
+    prefetch(s, p, l.i, from, s->step);
     emit_end(c, &l);
     *seen = h.seen;
     seen->last = as_values(s, h.before[s->doublings]);

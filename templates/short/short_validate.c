@@ -12,6 +12,8 @@ static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what
     tly_short_piece now = *p;
     kir_clear_flags(s->c->b);
     now.in = kir_keep(s->c->b, p->in); /* what is loaded from here on comes after */
+    if (s->outer != NULL)
+        now.first = kir_keep(s->c->b, p->first);
     *seen = tly_short_scan(s, &now, what);
     return kir_flags(s->c->b);
 }
@@ -49,7 +51,7 @@ static kir_value shows_infinity(tly_short *s, const tly_short_piece *look, kir_v
 static kir_value products_out_of_range(tly_short *s, const tly_short_piece *p, kir_value flags)
 {
     tly_build *c = s->c;
-    tly_short_piece look = { .in = p->in, .count = p->count };
+    tly_short_piece look = { .in = p->in, .first = p->first, .count = p->count };
     kir_value out = i1(c, 0);
     tly_short_seen longest;
     tly_region some = { .state = { &out } };
@@ -73,7 +75,7 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
                              kir_value raised)
 {
     tly_build *c = s->c;
-    tly_short_piece look = { .in = p->in, .count = p->count };
+    tly_short_piece look = { .in = p->in, .first = p->first, .count = p->count };
     kir_value none = like(c, raised, 0), flags = none;
     tly_short_seen seen;
     tly_region far = { .state = { &flags } };
@@ -151,10 +153,16 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
     emit_for(c, &l, imm(c, 0), p->count, imm(c, 1));
     const tly_stretch row = { tly_at(c, p->in, l.i, tly_short_element_bytes(s)), p->to, l.i };
     const tly_place here = tly_place_along(&row, 0);
-    kir_value x = tly_element(c, &here, tly_load(c, row.from, 0, 1));
+    const tly_place there = tly_short_place(s, p, l.i);
+    kir_value x = s->outer != NULL && !s->is_staged ? tly_map_at(s->outer, &there, 1)
+                                                    : tly_load(c, row.from, 0, 1);
+    x = tly_element(c, &here, x);
     kir_value next = tly_combine(c, y, x);
     kir_value shown = tly_show(c, &here, c->p->exclusive ? y : next);
-    tly_store(c, tly_stored_at(c, p->to, l.i), 0, shown, c->bytes[TLY_OUT], 0);
+    if (s->outer != NULL)
+        shown = tly_post(s->outer, &there, shown);
+    tly_store(s->outer != NULL ? s->outer : c, tly_stored_at(c, p->to, l.i), 0, shown,
+              c->bytes[TLY_OUT], 0);
     y = next;
     emit_end(c, &l);
 }
@@ -182,6 +190,7 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     tly_short_piece p = {
         .in = tly_at(c, batch->in, element, tly_short_element_bytes(s)),
         .count = choose(c, again, s->length, batch->count),
+        .first = element,
         .to = choose(c, again, buffered, batch->to),
     };
     if (batch->lines)

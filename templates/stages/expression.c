@@ -268,9 +268,3 @@ kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y)
                ? evaluate(c, TLY_EXPRESSION_POST, at, TLY_POSTFIX_Y, y)
                : y;
 }
-
-int tly_post_raises(const tly_build *c)
-{
-    const uint64_t raises = UINT64_C(1) << TLY_POSTFIX_EXP | UINT64_C(1) << TLY_POSTFIX_SIG;
-    return (tly_codes_of(c->p, TLY_EXPRESSION_POST) & raises) != 0;
-}
