@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "command.h"
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,16 @@ Test(cli, operands_of_every_kind)
     tly_expect_npy(NULL, "<f4", "(2, 3)", by_row, sizeof by_row);
     tly_expect_success("x.npy", "run cumsum:axis=-1,a,map=x*a - a=row.npy -o -");
     tly_expect_npy(NULL, "<f4", "(2, 3)", by_row, sizeof by_row);
+}
+
+/* A root that the sum of squares hides is found whatever `post` makes of the first try. */
+Test(cli, post_of_a_large_root)
+{
+    static const double large[1] = { 1.02e307 };
+    static const double shown[1] = { -INFINITY };
+    tly_put_npy("large.npy", "<f8", "False", "(1,)", large, sizeof large);
+    tly_expect_success("/dev/null", "run l2:axes=0,post=y-y*y large.npy -o -");
+    tly_expect_npy(NULL, "<f8", "()", shown, sizeof shown);
 }
 
 /* An operand's dtype is the file's, a number's that of the expressions. */
