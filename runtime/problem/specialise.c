@@ -106,7 +106,7 @@ static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
     const uint8_t way = bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
                         : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
                                                             : TLY_REDUCED_ONE;
-    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1 || has_operands(p)) {
+    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1) {
         return;
     }
     if (g->steps == 1 || way == TLY_REDUCED_ONE) {

@@ -213,6 +213,13 @@ static void redo(tly_row_group *g, const doubt *d, kir_value first, kir_value co
     emit_end(c, &again);
 }
 
+static kir_value place_of(tly_build *c, const tly_place *at, int tensor)
+{
+    const tly_row *rows = at->of;
+    (void)c;
+    return rows->at[tensor];
+}
+
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
 {
     tly_build *c = r->c;
@@ -221,10 +228,19 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.masked = tly_is_masked(c->p, c->t);
     g.has_steps = c->p->reduced.has_steps;
     g.length = arg(c, KIR_ARG_LENGTH);
-    kir_value in_stride = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
+    kir_value base[TLY_TENSOR_COUNT];
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t)) {
+        g.row_bytes[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
+        base[t] = arg(c, TLY_ARG(IN, t));
+    }
+    kir_value in_stride = g.row_bytes[TLY_IN];
     kir_value out_stride = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    kir_value in = arg(c, KIR_ARG_IN), out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST] = { 0 };
+    kir_value out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST] = { 0 };
     kir_value contiguous = equal(c, in_stride, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
+    for (int t = TLY_FIRST_OPERAND; t < c->tensors; t++) {
+        kir_value whole = mul(c, g.length, tly_step(c, t));
+        contiguous = band(c, contiguous, equal(c, g.row_bytes[t], whole));
+    }
     g.ahead = tly_max(c, mul(c, in_stride, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.line_stride = choose(c, contiguous, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_stride);
     g.rate = choose(c, contiguous, imm(c, g.rows), imm(c, 1));
@@ -238,23 +254,25 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     carry_doubt(&fits, &d, r->checks_products);
     emit_for(c, &l, begin, end, imm(c, g.rows));
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
-    kir_value first = ptradd(c, in, mul(c, l.i, in_stride)), last = sub(c, left, imm(c, 1));
-    if (r->checks_products) {
+    tly_row first = { { 0 } };
+    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
+        first.at[t] = ptradd(c, base[t], mul(c, l.i, g.row_bytes[t]));
+    g.last = sub(c, left, imm(c, 1));
+    if (r->checks_products)
         kir_clear_flags(c->b);
-        first = kir_keep(c->b, first);
-    }
+    for (int t = TLY_IN; t < c->tensors && r->checks_products; t = tly_next_read(t))
+        first.at[t] = kir_keep(c->b, first.at[t]);
     kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
     g.contiguous = choose(c, band(c, full, contiguous), g.length, none);
     g.first = g.at = first;
-    g.last = last;
-    g.row_bytes = in_stride;
     if (!g.masked)
         emit_if(c, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
     d.state = all;
     if (!notices)
         all = tly_reduce_check(r, all, &d.bad, &d.made);
-    kir_value y = tly_reduce_result(r, NULL, all, 0);
+    const tly_place at = { place_of, &first, .steps = g.row_bytes, .count = count };
+    kir_value y = tly_reduce_result(r, c->tensors > TLY_FIRST_OPERAND ? &at : NULL, all, 0);
     if (notices)
         y = tly_row_group_notice(&g, all, y, met);
     store(&g, ptradd(c, out, mul(c, l.i, out_stride)), out_stride, count, y);

@@ -18,9 +18,11 @@ typedef struct tly_row_group {
     int masked;         /* vectors can be loaded in part; otherwise rows are whole vectors */
     int has_steps;      /* a row may have several steps; otherwise it has one */
     kir_value from, to; /* the steps that are taken at once */
-    kir_value first, row_bytes; /* address of the first row; bytes to the next row */
-    kir_value last;             /* number of the last row, which stands for all behind it */
-    kir_value at, index;        /* the first row at a step: address and index of element 0 */
+    tly_row first;                         /* the first row, in tensors that are read */
+    kir_value row_bytes[TLY_TENSOR_COUNT]; /* to the next row */
+    kir_value last;                        /* number of the last row, which stands for all behind */
+    tly_row at;                            /* the first row at a step: element 0, ... */
+    kir_value index;                       /* ... and its index */
     kir_value length,
         contiguous; /* of a step; `contiguous`: the same, but 0 where rows have gaps */
     /* What is fetched ahead: bytes from the first row; bytes between two lines; and by how much it

@@ -5,14 +5,6 @@
  */
 #include "reduce_group.h"
 
-/* Rows that go several at once have no operands. */
-static tly_row row_at(kir_value in)
-{
-    tly_row row = { { 0 } };
-    row.at[TLY_IN] = in;
-    return row;
-}
-
 static kir_value numbered(const tly_row_group *g, kir_value position)
 {
     return g->has_steps ? add(g->r->c, g->index, position) : position;
@@ -38,32 +30,35 @@ static void fetch_ahead(tly_row_group *g, kir_value skipped, unsigned lines)
     tly_build *c = g->r->c;
     if (c->plan->prefetch == 0)
         return;
-    kir_value p = ptradd(c, g->at, add(c, mul(c, skipped, g->rate), g->ahead));
+    kir_value p = ptradd(c, g->at.at[TLY_IN], add(c, mul(c, skipped, g->rate), g->ahead));
     for (unsigned i = 0; i < lines; i++, p = ptradd(c, p, g->line_stride))
         kir_prefetch(c->b, p, 0);
 }
 
 /* The address of each row. Every way through the rows computes its own: addresses that are computed
  * for all ways cost contiguous rows a third of their time. */
-static void place_rows(tly_row_group *g, kir_value *in)
+static void place_rows(tly_row_group *g, tly_row *rows)
 {
     tly_build *c = g->r->c;
-    in[0] = g->at;
+    rows[0] = g->at;
     for (unsigned i = 1; i < g->rows; i++) {
         kir_value none = less(c, g->last, imm(c, i));
-        in[i] = ptradd(c, in[i - 1], choose(c, none, imm(c, 0), g->row_bytes));
+        rows[i] = rows[i - 1];
+        for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t)) {
+            kir_value bytes = choose(c, none, imm(c, 0), g->row_bytes[t]);
+            rows[i].at[t] = ptradd(c, rows[i - 1].at[t], bytes);
+        }
     }
 }
 
 /* The first `count` elements from `from` on of a row, the others neutral. */
-static kir_value some_of(tly_row_group *g, kir_value row, kir_value from, kir_value count)
+static kir_value some_of(tly_row_group *g, const tly_row *row, kir_value from, kir_value count)
 {
     tly_build *c = g->r->c;
-    kir_value x = ptradd(c, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
-    const tly_row in = row_at(row);
-    const tly_place at = tly_reduce_place(&in, from, 0);
+    kir_value x = ptradd(c, row->at[TLY_IN], mul(c, from, imm(c, c->bytes[TLY_IN])));
+    const tly_place at = tly_reduce_place(row, from, 0);
     if (!g->masked)
-        return lifted(g, &in, tly_reduce_load(g->r, &at, x, 0, c->lanes), from);
+        return lifted(g, row, tly_reduce_load(g->r, &at, x, 0, c->lanes), from);
     x = lifted(g, NULL, tly_reduce_load_some(g->r, &at, x, count, c->lanes), from);
     return choose(c, tly_lanes_below(c, count), x, g->rules->neutral(c, c->lanes));
 }
@@ -81,21 +76,22 @@ static void take_rows(tly_row_group *g, unsigned parts, kir_value *state)
     (void)parts;
     tly_build *c = g->r->c;
     kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
-    kir_value count = tly_min(c, g->length, first), in[TLY_GROUP_MOST];
+    kir_value count = tly_min(c, g->length, first);
+    tly_row rows[TLY_GROUP_MOST];
     tly_region l = { 0 }, some = { 0 };
     emit_carry(&l, g->rows, state);
     emit_carry(&some, g->rows, state);
-    place_rows(g, in);
+    place_rows(g, rows);
     for (unsigned i = 0; i < g->rows; i++)
-        state[i] = taken(g, state[i], some_of(g, in[i], imm(c, 0), count));
+        state[i] = taken(g, state[i], some_of(g, &rows[i], imm(c, 0), count));
     fetch_ahead(g, imm(c, 0), g->rows);
     emit_for(c, &l, first, whole, first);
     kir_value skipped = mul(c, l.i, imm(c, c->bytes[TLY_IN]));
     for (unsigned i = 0; i < g->rows; i++) {
-        const tly_row row = row_at(in[i]);
-        const tly_place at = tly_reduce_place(&row, l.i, 0);
-        kir_value x = tly_reduce_load(g->r, &at, ptradd(c, in[i], skipped), 0, c->lanes);
-        state[i] = g->rules->combine(c, state[i], lifted(g, &row, x, l.i));
+        const tly_place at = tly_reduce_place(&rows[i], l.i, 0);
+        kir_value from = ptradd(c, rows[i].at[TLY_IN], skipped);
+        kir_value x = tly_reduce_load(g->r, &at, from, 0, c->lanes);
+        state[i] = g->rules->combine(c, state[i], lifted(g, &rows[i], x, l.i));
     }
     fetch_ahead(g, skipped, g->rows);
     emit_end(c, &l);
@@ -104,7 +100,7 @@ static void take_rows(tly_row_group *g, unsigned parts, kir_value *state)
     count = sub(c, g->length, tly_max(c, whole, first));
     emit_if(c, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
-        state[i] = g->rules->combine(c, state[i], some_of(g, in[i], whole, count));
+        state[i] = g->rules->combine(c, state[i], some_of(g, &rows[i], whole, count));
     fetch_ahead(g, mul(c, whole, imm(c, c->bytes[TLY_IN])), g->rows);
     emit_end(c, &some);
 }
@@ -136,9 +132,9 @@ static void load_parts(tly_row_group *g, unsigned parts, kir_value *state)
         fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
         int64_t skipped = (int64_t)i * c->lanes;
-        const tly_row row = row_at(g->at);
-        tly_place at = tly_place_after(tly_reduce_place(&row, 0, 0), skipped, 0);
-        kir_value x = tly_reduce_load(g->r, &at, g->at, skipped * c->bytes[TLY_IN], c->lanes);
+        const tly_place at = tly_place_after(tly_reduce_place(&g->at, 0, 0), skipped, 0);
+        kir_value x = tly_reduce_load(g->r, &at, g->at.at[TLY_IN], skipped * c->bytes[TLY_IN],
+                                      c->lanes);
         state[i] = taken(g, state[i], lifted_parts(g, at, x, parts));
     }
 }
@@ -155,15 +151,17 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
     kir_value count = t.kind == KIR_I64 ? g->length
                                         : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
     kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));
-    kir_value in[TLY_GROUP_MOST];
-    place_rows(g, in);
+    tly_row rows[TLY_GROUP_MOST];
+    place_rows(g, rows);
     fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
         kir_value x[TLY_GROUP_MOST];
         const tly_place unknown = { 0 };
-        for (unsigned k = 0; k < parts; k++)
-            x[k] = tly_reduce_load_some(g->r, &unknown, in[i * parts + k], g->length,
-                                        c->lanes / parts);
+        for (unsigned k = 0; k < parts; k++) {
+            const tly_row *row = &rows[i * parts + k];
+            const tly_place at = tly_reduce_place(row, 0, 0);
+            x[k] = tly_reduce_load_some(g->r, &at, row->at[TLY_IN], g->length, c->lanes / parts);
+        }
         for (unsigned k = parts; k > 1; k /= 2)
             for (unsigned m = 0; m < k / 2; m++)
                 x[m] = kir_shuffle(c->b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
@@ -178,8 +176,7 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
 static void go_to_step(tly_row_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
-    const tly_row first = row_at(g->first);
-    g->at = tly_reduce_step(c, &first, step).at[TLY_IN];
+    g->at = tly_reduce_step(c, &g->first, step);
     g->index = mul(c, step, g->length);
     kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
