@@ -41,12 +41,19 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
     rules->tensors = tly_tensors_of(p);
 }
 
+int64_t tly_unread(const tly_problem *p, const tly_geometry *g)
+{
+    int64_t unread = 0;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
+    }
+    return unread;
+}
+
 void tly_prepared_check(tly_prepared *r, const tly_problem *p, const tly_geometry *g)
 {
     tly_rules_make(&r->rules, p, g);
-    for (int t = 0; t < tly_tensors_of(p); t++) {
-        r->unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
-    }
+    r->unread = tly_unread(p, g);
     r->empty = g->empty;
 }
 

@@ -94,6 +94,9 @@ _Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_prepa
 /* The kernel need not be known. */
 void tly_rules_make(tly_rules *rules, const tly_problem *problem, const tly_geometry *geometry);
 
+/* A bit for each tensor that no element is read of: its pointer may be NULL. */
+int64_t tly_unread(const tly_problem *problem, const tly_geometry *geometry);
+
 /* The rules, and whether there is anything to do or to read. */
 void tly_prepared_check(tly_prepared *r, const tly_problem *problem, const tly_geometry *geometry);
 
