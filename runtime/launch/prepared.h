@@ -78,7 +78,7 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
     size_t scratch_bytes; /* a task */ \
     int64_t tiles, row_tiles, rows; \
     int64_t most_tiles;   /* of a row whose lanes one call takes at once */ \
-    int64_t bytes;        /* read and written */ \
+    int64_t bytes;        /* read and written, of all tensors */ \
     int64_t record_bytes; /* reductions: of a tile's states */ \
     int64_t form;         /* tly_form */ \
     int64_t empty;        /* nothing to do */ \
