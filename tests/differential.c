@@ -11,8 +11,8 @@
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 and RISC-V remote, for other levels that this machine lacks interpret; --interpret adds
  * that to those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context
- * with TALLY_COMPILE_BACKGROUND has them first. --stages: words have operands, `map` and `post`.
- * These run on the engine library alone, and the summary counts those that have no kernels.
+ * with TALLY_COMPILE_BACKGROUND has them first. --stages: words have operands, `map` and `post`,
+ * and the summary counts those that have no kernels.
  * Operators by default: `made`, those that kernels exist for, on Vulkan devices scans; of
  * reductions and of operators that are named with those outputs, too, that are wider than the
  * input. Every failure prints one line that repeats it alone.
@@ -87,8 +87,6 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                              !strcmp(device->selector, "cpu:riscv64")
                          ? 1
                          : 2;
-    if (!o->engines && o->stages)
-        return "library";
     return o->engines ? o->engines : names[kind][o->interpret];
 }
 

@@ -28,8 +28,7 @@ struct tly_engine {
     /* Makes the kernel for a descriptor; it holds until the next one. */
     tally_status (*prepare)(tly_engine *e, const tally_descriptor *d, const char *plan,
                             tally_error *error);
-    /* Runs it; entry engines cut tiles differently for different `threads`. Operands are for
-     * library and plain. */
+    /* Runs it; entry engines cut tiles differently for different `threads`. */
     tally_status (*run)(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error);
     void (*close)(tly_engine *e);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../codegen/kir/kir.h"
-#include "reference.h"
+#include "fused.h"
 #include "remote.h"
 #include "tasks.h"
 
@@ -27,8 +27,8 @@ typedef struct entry {
     kir_kernel *ir; /* interpret */
     char *text;
     size_t text_bytes, text_room;
-    remote *remote;           /* remote */
-    remote_region regions[2]; /* ... the tensors of the current run */
+    remote *remote;                          /* remote */
+    remote_region regions[TLY_TENSOR_COUNT]; /* ... the tensors of the current run */
 } entry;
 
 /* ---- kernels ---- */
@@ -82,22 +82,25 @@ static tally_status call_remote(void *user, const tly_args *args, const tly_task
     const size_t record = (size_t)e->kernel->record_bytes;
     const size_t before = reduces ? (size_t)e->kernel->tiles * record : TLY_CARRY_BYTES;
     const size_t after = reduces ? (size_t)(task->end - task->begin) * record : TLY_TOTAL_BYTES;
-    const remote_region regions[] = {
-        e->regions[0],
-        e->regions[1],
+    const remote_region records[] = {
         { task->scratch, e->kernel->scratch_bytes },
         { (void *)(uintptr_t)task->carry_in, task->carry_in ? before : 0 },
         { task->carry_out, task->carry_out ? after : 0 },
         { (void *)(uintptr_t)task->total, task->total ? TLY_TOTAL_BYTES : 0 }
     };
-    remote_region used[sizeof regions / sizeof regions[0]];
+    enum { RECORDS = sizeof records / sizeof records[0] };
+    remote_region used[TLY_TENSOR_COUNT + RECORDS];
     unsigned char *blob;
     size_t count = 0;
     uint64_t fault = 0;
 
-    for (size_t k = 0; k < sizeof regions / sizeof regions[0]; k++)
-        if (regions[k].bytes && (k != 1 || regions[1].data != regions[0].data))
-            used[count++] = regions[k];
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        if (e->regions[t].bytes &&
+            (t != TLY_OUT || e->regions[TLY_OUT].data != e->regions[TLY_IN].data))
+            used[count++] = e->regions[t];
+    for (size_t k = 0; k < RECORDS; k++)
+        if (records[k].bytes)
+            used[count++] = records[k];
     memcpy(&blob, &code->entry, sizeof blob);
     int status = remote_run(e->remote, blob, code->bytes, args, task, 1, used, count, result,
                             &fault);
@@ -145,28 +148,44 @@ static remote_region region(const void *pointer, int64_t low, int64_t high, size
                             (size_t)(high - low + 1) * element };
 }
 
+/* Where each tensor lies of which the kernel may touch something. */
+static void find_regions(entry *e, const tally_buffers *buffers)
+{
+    tly_layout l;
+    tly_layout_of(&e->d, &l);
+    memset(e->regions, 0, sizeof e->regions);
+    e->regions[TLY_IN] = region(buffers->in, l.in_low, l.in_high,
+                                tally_dtype_bytes((tally_dtype)e->d.dtype));
+    e->regions[TLY_OUT] = region(buffers->out, l.out_low, l.out_high,
+                                 tally_dtype_bytes(tly_reference_output(&e->d)));
+    for (int k = 0; k < TALLY_MAX_OPERANDS && e->d.operands[k].dtype; k++) {
+        tly_fused_place place;
+        tly_fused_place_of(&e->d, k, &place);
+        e->regions[TLY_FIRST_OPERAND + k] = region(buffers->operand[k], place.low, place.high,
+                                                   tally_dtype_bytes(place.dtype));
+    }
+}
+
 static tally_status run(tly_engine *face, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
-    const void *in = buffers->in;
-    void *out = buffers->out;
     entry *e = (entry *)face;
     const tally_kernel *k = e->kernel;
-    const size_t in_bytes = tally_dtype_bytes((tally_dtype)e->d.dtype);
-    const size_t out_bytes = tally_dtype_bytes(tly_reference_output(&e->d));
-    tly_args args;
+    const void *const at[TLY_TENSOR_COUNT] = {
+#define AT(T, t, member, is_written, home, meaning) [TLY_##T] = buffers->member,
+        TLY_TENSORS(AT)
+#undef AT
+    };
     static const int64_t flags[3] = { 0, TLY_LAUNCH_STREAM, TLY_LAUNCH_PREFETCHW };
-    tly_layout l;
+    tly_args args;
 
     if (k->empty)
         return TALLY_OK;
-    tly_layout_of(&e->d, &l);
-    e->regions[0] = region(in, l.in_low, l.in_high, in_bytes);
-    e->regions[1] = region(out, l.out_low, l.out_high, out_bytes);
+    find_regions(e, buffers);
     args = k->args;
-    args.tensor[TLY_IN].base = (char *)((uintptr_t)in + (uintptr_t)k->first[TLY_IN]);
-    args.tensor[TLY_OUT].base = (char *)((uintptr_t)out + (uintptr_t)k->first[TLY_OUT]);
-    args.flags = in != out ? flags[e->runs++ % 3] : 0;
+    for (int t = 0; t < k->rules.tensors; t++)
+        args.tensor[t].base = (char *)((uintptr_t)at[t] + (uintptr_t)k->first[t]);
+    args.flags = buffers->in != buffers->out ? flags[e->runs++ % 3] : 0;
     memset(e->scratch, 0xee, k->scratch_bytes); /* nothing may be expected there */
     return tly_tasks_run(k, &args, e->scratch, threads, e->call, e, error);
 }

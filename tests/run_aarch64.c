@@ -154,8 +154,9 @@ static int receive(const remote_request *request, tly_args *args, tly_code *code
             return 0;
         }
     }
-    args->tensor[TLY_IN].base = translate(args->tensor[TLY_IN].base);
-    args->tensor[TLY_OUT].base = translate(args->tensor[TLY_OUT].base);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        args->tensor[t].base = translate(args->tensor[t].base);
+    }
     for (size_t i = 0; i < request->task_count; i++) {
         tasks[i].scratch = translate(tasks[i].scratch);
         tasks[i].carry_in = translate(tasks[i].carry_in);

@@ -2,6 +2,9 @@
 /* Running kernels through the public API, with a generator that needs no LLVM. */
 #include "fake.h"
 
+#include "../runtime/descriptor/descriptor.h"
+#include "../runtime/problem/canonicalise.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -180,4 +183,47 @@ Test(kernel_run, buffers)
     }
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
+}
+
+/* Threads and stores past the cache are decided by what a run touches of all tensors. */
+Test(kernel_run, counts_the_bytes_of_operands)
+{
+    static const struct {
+        const char *word;
+        int64_t bytes;
+    } cases[] = {
+        { "cumsum:f32:20x30:axis=1", 4800 },
+        { "cumsum:f32:20x30:axis=1,a=f32,map=x*a", 4800 + 2400 },
+        { "cumsum:f32:20x30:axis=1,a=bool,map=where(a,x,0)", 4800 + 600 },
+        { "cumsum:f32:20x30:axis=1,a=f32/none,map=x*a", 4800 },
+        { "cumsum:f32:20x30:axis=1,a=f32/0,map=x*a", 4800 + 80 },
+        { "cumsum:f32:20x30:axis=1,a=f32/1,b=f16/0,map=x*a+b", 4800 + 120 + 40 },
+        { "cumsum:f32:20x30:axis=0,a=f32/1,b=f16/0,map=x*a+b", 4800 + 120 + 40 },
+        { "cumsum:f32:20x30:axis=0,a=f32/1000x-2@100,map=x*a", 4800 + 2400 },
+        { "cumsum:f32:20x30:axis=0,a=f32/1x1@0,map=x*a", 4800 + 4 * 49 }, /* one over the other */
+        { "cumsum:f32:4x20x3:axis=1,a=f32,b=f32/0+2,post=y*a-b", 1920 + 960 + 48 },
+        { "sum:f32:20x30:axes=1,a=f32,b=f32/0,map=x*a,post=y*b", 2400 + 2400 + 80 },
+        { "sum:f32:20x30:axes=0+1,a=f32/1,b=f32/none,map=x*a,post=y*b", 2400 + 120 },
+        { "sum:f32:4x20x30:axes=0+2,a=f32/0,map=x*a", 9600 + 16 },
+        { "sum:f32:20x0:axes=1,a=f32,b=f32/0,map=x*a,post=y*b", 80 },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        tally_descriptor d, full;
+        tally_error error = TALLY_ERROR_INIT;
+        tly_problem problem;
+        tly_geometry geometry;
+        tly_prepared prepared;
+        memset(&problem, 0, sizeof problem);
+        memset(&geometry, 0, sizeof geometry);
+        memset(&prepared, 0, sizeof prepared);
+        cr_assert(!tally_descriptor_parse(cases[c].word, &d, &error) &&
+                      !tly_descriptor_resolve(&d, &full, &error),
+                  "%s: %s", cases[c].word, error.message);
+        tly_canonicalise_resolved(&full, &problem, &geometry);
+        const tly_launch launch = { .form = problem.form, .tile_lanes = 16, .record_bytes = 4 };
+        tly_prepared_make(&prepared, &problem, &geometry, &launch, TLY_MOST_SCRATCH,
+                          TLY_AHEAD_STREAM_BYTES);
+        cr_expect_eq(prepared.bytes, cases[c].bytes, "%s: %lld", cases[c].word,
+                     (long long)prepared.bytes);
+    }
 }

@@ -146,6 +146,37 @@ Test(kir_text, runs_as_the_kernel_does)
     }
 }
 
+/* Operands lie where the word says, and none of them is written. */
+Test(kir_text, runs_with_operands)
+{
+    const tally_descriptor d = parsed(
+        "cumsum:i32:2x5:axis=1,a=i32/-5x1@5,b=i32/none,map=x*a,post=y-b");
+    const int32_t in[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, b = 100;
+    const int32_t a[10] = { 1, 1, 1, 1, 1, 2, 0, 2, 0, 2 };
+    const int32_t wanted[10] = { -98, -98, -92, -92, -82, -94, -87, -79, -70, -60 };
+    int32_t out[10] = { 0 };
+    page text = { .length = 0 };
+    tally_error e = TALLY_ERROR_INIT;
+    tally_buffers buffers = TALLY_BUFFERS_INIT;
+    buffers.in = in;
+    buffers.out = out;
+    buffers.operand[0] = a;
+    cr_assert_eq(tally_inspect(context, &d, NULL, TALLY_STAGE_KIR, add, &text, &e), TALLY_OK);
+    cr_expect_eq(tally_kir_run_buffers(context, text.text, text.length, &d, NULL, &buffers, 0, &e),
+                 TALLY_INVALID);
+    cr_expect_str_eq(e.field, "b");
+    cr_expect_eq(tally_kir_run(context, text.text, text.length, &d, NULL, in, out, 0, &e),
+                 TALLY_INVALID);
+    cr_expect_str_eq(e.field, "a");
+    cr_expect_eq(tally_kir_run_buffers(context, text.text, text.length, &d, NULL, NULL, 0, &e),
+                 TALLY_INVALID);
+    cr_expect_eq(out[9], 0);
+    buffers.operand[1] = &b;
+    cr_assert_eq(tally_kir_run_buffers(context, text.text, text.length, &d, NULL, &buffers, 0, &e),
+                 TALLY_OK, "%s: %s", e.field, e.message);
+    cr_expect_arr_eq(out, wanted, sizeof out);
+}
+
 Test(kir_text, reaches_its_own_memory_alone)
 {
     static const char head[] =

@@ -131,6 +131,11 @@ static inline tly_entry tly_entry_of(const tally_kernel *k)
 tally_status tly_struct_take(void *to, size_t known, const void *from, const char *what,
                              tally_error *error);
 
+/* launch.c: the pointers of a caller's buffers. TALLY_INVALID if they are NULL, or their size is
+ * none. */
+tally_status tly_buffers_take(const tally_buffers *buffers, tly_pointers *pointers,
+                              tally_error *error);
+
 /* context.c: TALLY_BUSY with its message. */
 tally_status tly_busy(tally_error *error);
 

@@ -41,12 +41,19 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
     rules->tensors = tly_tensors_of(p);
 }
 
+int64_t tly_unread(const tly_problem *p, const tly_geometry *g)
+{
+    int64_t unread = 0;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
+    }
+    return unread;
+}
+
 void tly_prepared_check(tly_prepared *r, const tly_problem *p, const tly_geometry *g)
 {
     tly_rules_make(&r->rules, p, g);
-    for (int t = 0; t < tly_tensors_of(p); t++) {
-        r->unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
-    }
+    r->unread = tly_unread(p, g);
     r->empty = g->empty;
 }
 
@@ -237,6 +244,40 @@ static void make_scratch(tly_prepared *r, const tly_geometry *g, const tly_launc
                                        tly_multiply(lanes, l->scratch_lane_bytes));
 }
 
+static int64_t extended(int64_t elements, const tly_dim *dims, int32_t count, int operand)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (dims[i].stride[operand] != 0) {
+            elements = tly_multiply(elements, dims[i].size);
+        }
+    }
+    return elements;
+}
+
+/* Elements of an operand that a run reads, each counted once. A scalar stays in a register and
+ * counts as none. */
+static int64_t touched(const tly_geometry *g, int operand)
+{
+    const tly_tensor_place *place = &g->tensor[operand];
+    if (place->high <= place->low) {
+        return 0;
+    }
+    int64_t elements = tly_multiply(place->axis != 0 ? g->length : 1,
+                                    place->lane != 0 ? g->inner : 1);
+    elements = extended(elements, g->outer, g->outer_rank, operand);
+    elements = extended(elements, g->reduced, g->reduced_rank, operand);
+    return tly_smaller(elements, tly_subtract(place->high, place->low - 1));
+}
+
+static int64_t operand_bytes(const tly_problem *p, const tly_geometry *g)
+{
+    int64_t bytes = 0;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
+        bytes = tly_add(bytes, tly_multiply(touched(g, t), tly_element_bytes(p, t)));
+    }
+    return bytes;
+}
+
 void tly_prepared_make(tly_prepared *r, const tly_problem *p, const tly_geometry *g,
                        const tly_launch *l, int64_t scratch, int64_t far)
 {
@@ -244,7 +285,7 @@ void tly_prepared_make(tly_prepared *r, const tly_problem *p, const tly_geometry
     const int64_t each = tly_reduces((int)l->form) ? tly_multiply(g->steps, in) : in + out;
     tly_prepared_check(r, p, g);
     r->form = l->form;
-    r->bytes = tly_multiply(g->rows * g->length * g->inner, each);
+    r->bytes = tly_add(tly_multiply(g->rows * g->length * g->inner, each), operand_bytes(p, g));
     make_args(r, p, g, l, r->bytes > far);
     for (int t = 0; t < tly_tensors_of(p); t++) {
         r->first[t] = g->tensor[t].first * tly_element_bytes(p, t);

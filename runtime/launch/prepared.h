@@ -78,7 +78,7 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
     size_t scratch_bytes; /* a task */ \
     int64_t tiles, row_tiles, rows; \
     int64_t most_tiles;   /* of a row whose lanes one call takes at once */ \
-    int64_t bytes;        /* read and written */ \
+    int64_t bytes;        /* read and written, of all tensors */ \
     int64_t record_bytes; /* reductions: of a tile's states */ \
     int64_t form;         /* tly_form */ \
     int64_t empty;        /* nothing to do */ \
@@ -93,6 +93,9 @@ _Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_prepa
 
 /* The kernel need not be known. */
 void tly_rules_make(tly_rules *rules, const tly_problem *problem, const tly_geometry *geometry);
+
+/* A bit for each tensor that no element is read of: its pointer may be NULL. */
+int64_t tly_unread(const tly_problem *problem, const tly_geometry *geometry);
 
 /* The rules, and whether there is anything to do or to read. */
 void tly_prepared_check(tly_prepared *r, const tly_problem *problem, const tly_geometry *geometry);

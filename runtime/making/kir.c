@@ -339,9 +339,10 @@ static tally_status run_all(run *r, const tly_pointers *p, tally_error *error)
     return status;
 }
 
-tally_status tally_kir_run(tally_context *context, const char *text, size_t bytes,
-                           const tally_descriptor *descriptor, const tally_kernel_options *options,
-                           const void *in, void *out, uint64_t steps, tally_error *error)
+static tally_status run_text(tally_context *context, const char *text, size_t bytes,
+                             const tally_descriptor *descriptor,
+                             const tally_kernel_options *options, const tly_pointers *p,
+                             uint64_t steps, tally_error *error)
 {
     run r = { .context = context, .steps = steps > 0 ? steps : DEFAULT_STEPS };
     tally_status status = check_call(context, text, descriptor, error);
@@ -356,10 +357,29 @@ tally_status tally_kir_run(tally_context *context, const char *text, size_t byte
         status = read_text(context, text, bytes, &r.generator, &r.kir, error);
     }
     if (status == TALLY_OK) {
-        const tly_pointers p = tly_pointers_of(in, out);
-        status = run_all(&r, &p, error);
+        status = run_all(&r, p, error);
         r.generator->drop_kir(r.kir);
     }
     tly_fork_leave();
     return status;
+}
+
+tally_status tally_kir_run(tally_context *context, const char *text, size_t bytes,
+                           const tally_descriptor *descriptor, const tally_kernel_options *options,
+                           const void *in, void *out, uint64_t steps, tally_error *error)
+{
+    const tly_pointers p = tly_pointers_of(in, out);
+    return run_text(context, text, bytes, descriptor, options, &p, steps, error);
+}
+
+tally_status tally_kir_run_buffers(tally_context *context, const char *text, size_t bytes,
+                                   const tally_descriptor *descriptor,
+                                   const tally_kernel_options *options,
+                                   const tally_buffers *buffers, uint64_t steps, tally_error *error)
+{
+    tly_pointers p;
+    tally_status status = tly_buffers_take(buffers, &p, error);
+    return status == TALLY_OK
+               ? run_text(context, text, bytes, descriptor, options, &p, steps, error)
+               : status;
 }

@@ -477,8 +477,8 @@ tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, v
     return run_with(kernel, &p, options, error);
 }
 
-tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_buffers *buffers,
-                                      const tally_run_options *options, tally_error *error)
+tally_status tly_buffers_take(const tally_buffers *buffers, tly_pointers *pointers,
+                              tally_error *error)
 {
     tally_buffers given;
     if (buffers == NULL) {
@@ -488,10 +488,18 @@ tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_bu
     if (status != TALLY_OK) {
         return status;
     }
-    const tly_pointers p = { {
+    *pointers = (tly_pointers){ {
 #define AT(T, t, member, is_written, home, meaning) [TLY_##T] = (char *)(uintptr_t)given.member,
         TLY_TENSORS(AT)
 #undef AT
     } };
-    return run_with(kernel, &p, options, error);
+    return TALLY_OK;
+}
+
+tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_buffers *buffers,
+                                      const tally_run_options *options, tally_error *error)
+{
+    tly_pointers p;
+    tally_status status = tly_buffers_take(buffers, &p, error);
+    return status == TALLY_OK ? run_with(kernel, &p, options, error) : status;
 }

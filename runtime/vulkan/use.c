@@ -327,16 +327,30 @@ tally_status tally_vulkan_wait_for(tally_vulkan *vulkan, uint64_t nanoseconds, t
     return status;
 }
 
-tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
-                              tally_error *error)
+static tally_status run(const tally_vulkan_kernel *kernel, tly_pointers *p, tally_error *error)
 {
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
-    const tly_pointers p = tly_pointers_of(in, out);
     if (kernel->object == NULL) {
         return TALLY_OK;
     }
-    return tly_acceptable(&kernel->rules, &p) ? tly_vulkan_kernel_run(kernel, &p, error)
-                                              : tly_refuse_pointers(&kernel->rules, &p, error);
+    tly_pointers_fill(p, tly_unread(&kernel->problem, &kernel->geometry));
+    return tly_acceptable(&kernel->rules, p) ? tly_vulkan_kernel_run(kernel, p, error)
+                                             : tly_refuse_pointers(&kernel->rules, p, error);
+}
+
+tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+                              tally_error *error)
+{
+    tly_pointers p = tly_pointers_of(in, out);
+    return run(kernel, &p, error);
+}
+
+tally_status tally_vulkan_run_buffers(const tally_vulkan_kernel *kernel,
+                                      const tally_buffers *buffers, tally_error *error)
+{
+    tly_pointers p;
+    tally_status status = tly_buffers_take(buffers, &p, error);
+    return status == TALLY_OK ? run(kernel, &p, error) : status;
 }

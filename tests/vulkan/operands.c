@@ -54,18 +54,25 @@ static void fill(const bed *b)
                error.message);
 }
 
-/* What a CPU makes of the same places. */
-static void compute(const bed *b, const tally_descriptor *d)
+/* The same places in host memory. */
+static tally_buffers host_buffers(const bed *b, int32_t *memory)
 {
-    tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *kernel = NULL;
     tally_buffers buffers = TALLY_BUFFERS_INIT;
-    char *base = (char *)b->wanted;
+    char *base = (char *)memory;
     buffers.in = base + b->at.in.offset;
     buffers.out = base + b->at.out.offset;
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         buffers.operand[i] = base + b->at.operand[i].offset;
     }
+    return buffers;
+}
+
+/* What a CPU makes of the same places. */
+static void compute(const bed *b, const tally_descriptor *d)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    const tally_buffers buffers = host_buffers(b, b->wanted);
     tly_expect(!tally_kernel_create(b->context, d, NULL, &kernel, &error) &&
                    !tally_kernel_run_buffers(kernel, &buffers, NULL, &error),
                "cpu: %s", error.message);
@@ -87,7 +94,18 @@ static tally_vulkan_kernel *make(const bed *b, const char *word, const char *pla
     return kernel;
 }
 
-/* Submits, and compares all of the buffer. Returns how many dispatches there were. */
+static void compare(const bed *b, const char *word, const char *plan, const char *where)
+{
+    int at = 0;
+    while (at < INTS && b->memory[at] == b->wanted[at]) {
+        at++;
+    }
+    tly_expect(at == INTS, "%s, plan %s, %s memory: word %d is %d, not %d", word, plan, where, at,
+               at < INTS ? b->memory[at] : 0, at < INTS ? b->wanted[at] : 0);
+}
+
+/* On the device's memory and on the host's, and compares all of it. Returns how many dispatches
+ * there were. */
 static uint32_t run(const bed *b, const char *word, const char *plan)
 {
     tally_error error = TALLY_ERROR_INIT;
@@ -107,12 +125,13 @@ static uint32_t run(const bed *b, const char *word, const char *plan)
                    !tally_vulkan_wait(b->v, &error) &&
                    !tally_vulkan_buffer_read(b->buffer, 0, b->memory, BYTES, &error),
                "%s, plan %s: %s", word, plan, error.message);
-    int at = 0;
-    while (at < INTS && b->memory[at] == b->wanted[at]) {
-        at++;
-    }
-    tly_expect(at == INTS, "%s, plan %s: word %d is %d, not %d", word, plan, at,
-               at < INTS ? b->memory[at] : 0, at < INTS ? b->wanted[at] : 0);
+    compare(b, word, plan, "device");
+    fill(b);
+    compute(b, &d);
+    const tally_buffers buffers = host_buffers(b, b->memory);
+    tly_expect(!tally_vulkan_run_buffers(kernel, &buffers, &error), "%s, plan %s: %s", word, plan,
+               error.message);
+    compare(b, word, plan, "host");
     tally_vulkan_kernel_destroy(&kernel);
     return facts.dispatches;
 }
@@ -145,9 +164,42 @@ static void refuse(bed *b)
     tly_expect(tally_vulkan_run(kernel, b->memory, b->memory + INTS / 2, &error) == TALLY_INVALID &&
                    !strcmp(error.field, "a"),
                "no operands: %s: %s", error.field, error.message);
+    tally_buffers buffers = host_buffers(b, b->memory);
+    buffers.operand[1] = (char *)buffers.out + 4;
+    tly_expect(tally_vulkan_run_buffers(kernel, &buffers, &error) == TALLY_INVALID &&
+                   !strcmp(error.field, "b"),
+               "host operand in the output: %s: %s", error.field, error.message);
+    buffers.operand[1] = NULL;
+    tly_expect(tally_vulkan_run_buffers(kernel, &buffers, &error) == TALLY_INVALID &&
+                   !strcmp(error.field, "b"),
+               "no host operand: %s: %s", error.field, error.message);
+    tly_expect(tally_vulkan_run_buffers(kernel, NULL, &error) == TALLY_INVALID,
+               "buffers that are NULL: %s", error.message);
+    tly_expect(!memcmp(b->memory, b->wanted, BYTES), "something was written to the host");
     tly_expect(!tally_vulkan_buffer_read(b->buffer, 0, b->memory, BYTES, &error) &&
                    !memcmp(b->memory, b->wanted, BYTES),
                "something was written");
+    tally_vulkan_kernel_destroy(&kernel);
+}
+
+/* Tensors that no element is read of need not be there, and `post` is computed all the same. */
+static void no_elements(const bed *b)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    const int32_t five = 5;
+    int32_t out[4] = { 1, 1, 1, 1 };
+    tally_buffers buffers = TALLY_BUFFERS_INIT;
+    tally_vulkan_kernel *kernel = make(b, "sum:i32:3x0:axes=1,a=i32,b=i32/none,map=x*a,post=y+b",
+                                       "", TALLY_OK, &error);
+    buffers.out = out;
+    buffers.operand[1] = &five;
+    tly_expect(!tally_vulkan_run_buffers(kernel, &buffers, &error) && out[0] == 5 && out[2] == 5 &&
+                   out[3] == 1,
+               "no elements: %s: %s; %d", error.field, error.message, out[2]);
+    tally_vulkan_kernel_destroy(&kernel);
+    kernel = make(b, "sum:i32:3x0:axes=1", "", TALLY_OK, &error);
+    tly_expect(!tally_vulkan_run(kernel, NULL, out, &error) && out[0] == 0 && out[2] == 0,
+               "no elements, no operands: %s: %s; %d", error.field, error.message, out[2]);
     tally_vulkan_kernel_destroy(&kernel);
 }
 
@@ -193,6 +245,7 @@ int main(void)
     place(&b, 12);
     few_buffers(&b);
     refuse(&b);
+    no_elements(&b);
     tally_vulkan_buffer_destroy(&b.buffer);
     tally_vulkan_destroy(&b.v);
     tally_context_destroy(&b.context);

@@ -46,6 +46,16 @@ static int refuse_stage(const char *name, tly_report *report)
     return EXIT_USAGE;
 }
 
+/* Whether one of the tensors is there. */
+static int reads_standard_input(const tly_options *options)
+{
+    int reads = strcmp(options->arg[1], "-") == 0;
+    for (int i = 0; i < options->named; i++) {
+        reads |= strcmp(options->arg[options->args + i] + 2, "-") == 0;
+    }
+    return reads;
+}
+
 static int check_options(const tly_options *options, int *stage, tly_report *report)
 {
     const int runs = (options->given & OPTION_RUN) != 0;
@@ -65,8 +75,9 @@ static int check_options(const tly_options *options, int *stage, tly_report *rep
                  runs ? "--run WORD IN.npy -o OUT.npy" : "--emit STAGE");
         return EXIT_USAGE;
     }
-    if (runs && strcmp(options->arg[0], "-") == 0 && strcmp(options->arg[1], "-") == 0) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "one of FILE.kir and IN.npy may be -");
+    if (runs && strcmp(options->arg[0], "-") == 0 && reads_standard_input(options)) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "one of FILE.kir, IN and the operands may be -");
     }
     for (*stage = 0; !runs && *stage < STAGES; ++*stage) {
         if (strcmp(stages[*stage].name, options->emit) == 0) {
@@ -168,7 +179,7 @@ static int emit(const job *j, tally_stage stage, tly_report *report)
 
 /* ---- --run ---- */
 
-static int interpret(void *user, const tally_descriptor *descriptor, const void *in, void *out,
+static int interpret(void *user, const tally_descriptor *descriptor, const tally_buffers *buffers,
                      tly_report *report)
 {
     const job *j = user;
@@ -177,8 +188,8 @@ static int interpret(void *user, const tally_descriptor *descriptor, const void 
     const tally_kernel_options options = target_of(j);
     tally_status made = tally_context_create(NULL, &context, &error);
     if (made == TALLY_OK) {
-        made = tally_kir_run(context, j->text.text, j->text.length, descriptor, &options, in, out,
-                             (uint64_t)j->options->steps, &error);
+        made = tally_kir_run_buffers(context, j->text.text, j->text.length, descriptor, &options,
+                                     buffers, (uint64_t)j->options->steps, &error);
     }
     tally_context_destroy(&context);
     return made == TALLY_OK ? EXIT_DONE : adopt(j, &error, report);
@@ -202,7 +213,7 @@ int tly_verb_kir(const tly_options *options, tly_report *report)
     }
     if (!status && options->given & OPTION_RUN) {
         status = tly_run_word(options, options->run, options->arg[1],
-                              &(tly_computer){ interpret, &j }, report);
+                              &(tly_computer){ interpret, &j, "kir FILE.kir --run" }, report);
     } else if (!status) {
         status = emit(&j, stages[stage].stage, report);
     }

@@ -192,15 +192,15 @@ static const tly_verb verbs[] = {
       OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
       1, tly_verb_tune },
     { "kir", "change kernel IR in a file: lower or interpret it",
-      "FILE.kir --emit kir|llvm|asm|spirv|spvasm | --run WORD IN [-o OUT.npy] [--raw TENSOR] "
-      "[--device D | --profile P] [--plan K=V]... [--steps N]",
+      "FILE.kir --emit kir|llvm|asm|spirv|spvasm | --run WORD IN [NAME=FILE|NUMBER]... "
+      "[-o OUT.npy] [--raw [NAME=]TENSOR] [--device D | --profile P] [--plan K=V]... [--steps N]",
       "Reads kernel IR, such as tally inspect WORD --emit kir prints, and verifies it. --emit\n"
       "lowers it as the library would. --run interprets it in place of WORD's kernel, with the\n"
       "problem, the plan and the launch of WORD on the device, which need not be here. Errors in\n"
       "the text and errors of the kernel name FILE:LINE:COLUMN. - is standard input.\n"
       "\n"
       "  --emit STAGE    kir, the text again; for a CPU llvm or asm; for Vulkan spirv or spvasm\n"
-      "  --run WORD      interpret it on the tensor in IN, as tally run does\n"
+      "  --run WORD      interpret it on the tensor in IN and on the operands, as tally run does\n"
       "  -o OUT          --emit: write the text there; --run: write OUT.npy and print "
       "nothing\n" DEVICE_HELP PROFILE_HELP
       "  --plan K=V      --run: the same overrides as for the inspect that printed the kernel\n"
@@ -211,7 +211,7 @@ static const tly_verb verbs[] = {
       "  tally kir rows.kir --run cumsum:f32:4x100:axis=1 in.npy\n"
       "  tally kir rows.kir --emit asm\n",
       OPTION_EMIT | OPTION_RUN | OPTION_OUT | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
-          OPTION_STEPS | OPTION_RAW,
+          OPTION_STEPS | OPTION_RAW | OPTION_OPERANDS,
       1, 2, tly_verb_kir },
     { "help", "say more about a verb", "[VERB]",
       "Says what a verb does and what its options mean, as tally VERB --help does. Without VERB,\n"

@@ -108,15 +108,15 @@ static int compute(job *j, tly_report *report)
     tally_error error = TALLY_ERROR_INIT;
     const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
     tly_progress("computing", 0);
-    if (j->computer) {
-        return j->computer->compute(j->computer->user, &j->job.descriptor, in, j->result, report);
-    }
-    if (j->job.out.count == 0) {
-        return EXIT_DONE;
-    }
     tally_buffers buffers = { .size = sizeof buffers, .in = in, .out = j->result };
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         buffers.operand[i] = j->operands.of[i].data;
+    }
+    if (j->computer) {
+        return j->computer->compute(j->computer->user, &j->job.descriptor, &buffers, report);
+    }
+    if (j->job.out.count == 0) {
+        return EXIT_DONE;
     }
     if (tally_kernel_run_buffers(j->kernel, &buffers, NULL, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
@@ -208,12 +208,9 @@ static int check_output(const job *j, tly_report *report)
 static int match_operands(job *j, tly_report *report)
 {
     const tly_options *o = j->options;
-    const int count = tly_operands_read(j->word, &j->operands);
-    if (count > 0 && j->computer) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "a", "kernel IR is not run with operands");
-    }
-    return tly_operands_match(&j->operands, j->word, o->arg + o->args, o->named, o->operand_raw,
-                              j->in, report);
+    tly_operands_read(j->word, &j->operands);
+    return tly_operands_match(&j->operands, j->computer ? j->computer->verb : "run", j->word,
+                              o->arg + o->args, o->named, o->operand_raw, j->in, report);
 }
 
 static int read_and_judge(job *j, tly_report *report)

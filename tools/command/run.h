@@ -5,12 +5,13 @@
 
 #include "../common/tool.h"
 
-/* What computes in place of the word's kernel: `in` and `out` as in tally_kernel_run. Returns an
+/* What computes in place of the word's kernel: buffers as in tally_kernel_run_buffers. Returns an
  * exit status. */
 typedef struct tly_computer {
-    int (*compute)(void *user, const tally_descriptor *descriptor, const void *in, void *out,
+    int (*compute)(void *user, const tally_descriptor *descriptor, const tally_buffers *buffers,
                    tly_report *report);
     void *user;
+    const char *verb; /* what stands in front of the word in hints */
 } tly_computer;
 
 /* What tally run does, with the word and the input's name given apart from the options' arguments.

@@ -73,7 +73,13 @@ int tly_operands_read(const char *word, tly_operands *operands)
 
 /* ---- arguments ---- */
 
-static int take(tly_operands *operands, const char *word, const char *argument, tly_report *report)
+static void hint_given(const char *verb, const char *word, const char *letter, tly_report *report)
+{
+    tly_hint(report, "tally %s '%s' IN %s=FILE, or %s=NUMBER", verb, word, letter, letter);
+}
+
+static int take(tly_operands *operands, const char *verb, const char *word, const char *argument,
+                tly_report *report)
 {
     const int operand = tly_operand_of(argument);
     if (operand < 0) {
@@ -83,8 +89,10 @@ static int take(tly_operands *operands, const char *word, const char *argument, 
     const char *letter = tly_operand_letter(operand);
     if (!o->declared) {
         tly_refuse(report, EXIT_USAGE, letter, "the word has no operand %s", letter);
-        tly_hint(report, "an operand is named in the word, and an expression uses it: "
-                         "tally run 'cumsum:axis=0,a,map=x*a' IN a=FILE");
+        tly_hint(report,
+                 "an operand is named in the word, and an expression uses it: "
+                 "tally %s 'cumsum:axis=0,a,map=x*a' IN a=FILE",
+                 verb);
         return EXIT_USAGE;
     }
     if (o->given) {
@@ -95,7 +103,7 @@ static int take(tly_operands *operands, const char *word, const char *argument, 
     }
     if (!argument[2]) {
         tly_refuse(report, EXIT_USAGE, letter, "nothing stands behind %s=", letter);
-        tly_hint(report, "tally run '%s' IN %s=FILE, or %s=NUMBER", word, letter, letter);
+        hint_given(verb, word, letter, report);
         return EXIT_USAGE;
     }
     o->given = argument + 2;
@@ -126,10 +134,11 @@ static int look_at(tly_operand_input *o, const char *letter, tly_report *report)
     return EXIT_DONE;
 }
 
-static int refuse_missing(const char *word, const char *letter, tly_report *report)
+static int refuse_missing(const char *verb, const char *word, const char *letter,
+                          tly_report *report)
 {
     tly_refuse(report, EXIT_USAGE, letter, "operand %s of the word is not given", letter);
-    tly_hint(report, "tally run '%s' IN %s=FILE, or %s=NUMBER", word, letter, letter);
+    hint_given(verb, word, letter, report);
     return EXIT_USAGE;
 }
 
@@ -140,12 +149,13 @@ static int refuse_input(const char *letter, tly_report *report)
     return EXIT_USAGE;
 }
 
-int tly_operands_match(tly_operands *operands, const char *word, char *const *argument,
-                       int arguments, const char *const *raw, const char *in, tly_report *report)
+int tly_operands_match(tly_operands *operands, const char *verb, const char *word,
+                       char *const *argument, int arguments, const char *const *raw, const char *in,
+                       tly_report *report)
 {
     int status = EXIT_DONE, reads_input = strcmp(in, "-") == 0;
     for (int i = 0; i < arguments && !status; i++) {
-        status = take(operands, word, argument[i], report);
+        status = take(operands, verb, word, argument[i], report);
     }
     for (int i = 0; i < TALLY_MAX_OPERANDS && !status; i++) {
         tly_operand_input *o = &operands->of[i];
@@ -153,7 +163,7 @@ int tly_operands_match(tly_operands *operands, const char *word, char *const *ar
         const int is_standard = o->given && strcmp(o->given, "-") == 0;
         o->raw = raw[i];
         if (o->declared && !o->given) {
-            status = refuse_missing(word, letter, report);
+            status = refuse_missing(verb, word, letter, report);
         } else if (is_standard && reads_input) {
             status = refuse_input(letter, report);
         } else if (o->declared) {

@@ -41,11 +41,12 @@ typedef struct tly_operands {
 int tly_operands_read(const char *word, tly_operands *operands);
 
 /* Matches the arguments NAME=FILE or NAME=NUMBER, which must live on, with the operands of the
- * word. `raw` has an element for each operand, `in` is the path of the input. EXIT_USAGE, with the
- * letter as field, if an operand is missing, given twice, unknown to the word, or a number that
- * cannot be one. */
-int tly_operands_match(tly_operands *operands, const char *word, char *const *argument,
-                       int arguments, const char *const *raw, const char *in, tly_report *report);
+ * word. `verb` is what stands in front of the word in hints, such as "run". `raw` has an element
+ * for each operand, `in` is the path of the input. EXIT_USAGE, with the letter as field, if an
+ * operand is missing, given twice, unknown to the word, or a number that cannot be one. */
+int tly_operands_match(tly_operands *operands, const char *verb, const char *word,
+                       char *const *argument, int arguments, const char *const *raw, const char *in,
+                       tly_report *report);
 
 /* Opens the files, and sets dtypes and places of the descriptor's operands by them. The descriptor
  * is that of operands->word. EXIT_USAGE, with the letter as field, if a file contradicts the word

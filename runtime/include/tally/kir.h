@@ -36,10 +36,10 @@ TALLY_API tally_status tally_kir_inspect(tally_context *context, const char *tex
                                          tally_write write, void *user, tally_error *error);
 
 /**
- * Interprets the kernels in `text` in place of the kernel that the descriptor has. The problem, the
- * plan and the launch are those of the kernel that `options` would make; `options` may be NULL and
- * may name a profile. The interpreter uses one thread and no device, and executes one instruction
- * after the other.
+ * Interprets the kernels in `text` in place of the kernel that the descriptor has, which takes an
+ * input and an output alone. The problem, the plan and the launch are those of the kernel that
+ * `options` would make; `options` may be NULL and may name a profile. The interpreter uses one
+ * thread and no device, and executes one instruction after the other.
  *
  * `in` and `out` are as for tally_kernel_run, with two differences: they need not be aligned, and
  * they may overlap. The kernel works on copies, and the elements of the output are written at the
@@ -49,8 +49,8 @@ TALLY_API tally_status tally_kir_inspect(tally_context *context, const char *tex
  *
  * - if the text breaks a rule, with error->position as for tally_kir_inspect;
  * - if the launch has another number of kernels than the text, or other workgroups;
- * - if a kernel accesses memory outside of the tensors and its own scratch, stores to the input,
- *   or makes a misaligned access;
+ * - if a kernel accesses memory outside of the tensors and its own scratch, stores to a tensor
+ *   that is only read, or makes a misaligned access;
  * - if a kernel divides by zero, or shifts by too many bits;
  * - if barriers or subgroup operations are not reached by all invocations that they need;
  * - if the kernels execute more than `steps` instructions.
@@ -61,6 +61,17 @@ TALLY_API tally_status tally_kir_run(tally_context *context, const char *text, s
                                      const tally_descriptor *descriptor,
                                      const tally_kernel_options *options, const void *in, void *out,
                                      uint64_t steps, tally_error *error);
+
+/**
+ * Does what tally_kir_run does, for kernels with any number of tensors. `buffers` are as for
+ * tally_kernel_run_buffers. They need not be aligned and may overlap; operands are copied, too.
+ * Thread-safe.
+ */
+TALLY_API tally_status tally_kir_run_buffers(tally_context *context, const char *text, size_t bytes,
+                                             const tally_descriptor *descriptor,
+                                             const tally_kernel_options *options,
+                                             const tally_buffers *buffers, uint64_t steps,
+                                             tally_error *error);
 
 #ifdef __cplusplus
 }

@@ -272,9 +272,14 @@ TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
                                            const tally_vulkan_sync *sync, tally_error *error);
 
 /** Runs a kernel on tensors in host memory and waits for the result, as tally_kernel_run. Like that
- *  call it refuses kernels with operands, which tally_kernel_run_buffers runs. */
+ *  call it refuses kernels with operands, which tally_vulkan_run_buffers runs. */
 TALLY_API tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
                                         void *out, tally_error *error);
+
+/** Runs a kernel with any number of tensors on buffers in host memory and waits for the result. The
+ *  buffers are as for tally_kernel_run_buffers. */
+TALLY_API tally_status tally_vulkan_run_buffers(const tally_vulkan_kernel *kernel,
+                                                const tally_buffers *buffers, tally_error *error);
 
 /* --- timing ---------------------------------------------------------------------------------- */
 
