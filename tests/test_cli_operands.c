@@ -100,6 +100,35 @@ Test(cli, post_of_a_large_root)
     tly_expect_npy(NULL, "<f8", "()", shown, sizeof shown);
 }
 
+/* Rows that fill a part of a vector go several at once, whatever an operand does from row to row. */
+Test(cli, operands_of_short_rows)
+{
+    enum { ROWS = 20, MOST = 16 };
+    static float in[ROWS * MOST], weight[MOST], each[ROWS], by_weight[ROWS], by_row[ROWS];
+    char shape[32];
+    for (int length = 2; length <= MOST; length *= 2) {
+        for (int i = 0; i < ROWS; i++) {
+            each[i] = (float)(i + 1);
+            by_weight[i] = by_row[i] = 0;
+            for (int j = 0; j < length; j++) {
+                in[i * length + j] = (float)(i + j);
+                weight[j] = (float)(2 * j + 1);
+                by_weight[i] += (float)(i + j) * weight[j];
+                by_row[i] += (float)(i + j) - each[i];
+            }
+        }
+        snprintf(shape, sizeof shape, "(%d, %d)", ROWS, length);
+        tly_put_npy("rows.npy", "<f4", "False", shape, in, sizeof *in * (size_t)(ROWS * length));
+        snprintf(shape, sizeof shape, "(%d,)", length);
+        tly_put_npy("weight.npy", "<f4", "False", shape, weight, sizeof *weight * (size_t)length);
+        tly_put_npy("each.npy", "<f4", "False", "(20,)", each, sizeof each);
+        tly_expect_success("/dev/null", "run sum:axes=1,a=/1,map=x*a rows.npy a=weight.npy -o -");
+        tly_expect_npy(NULL, "<f4", "(20,)", by_weight, sizeof by_weight);
+        tly_expect_success("/dev/null", "run sum:axes=1,a=/0,map=x-a rows.npy a=each.npy -o -");
+        tly_expect_npy(NULL, "<f4", "(20,)", by_row, sizeof by_row);
+    }
+}
+
 /* An operand's dtype is the file's, a number's that of the expressions. */
 Test(cli, operands_have_dtypes)
 {
