@@ -465,7 +465,7 @@ Test(expression, types)
         { "sum:i8>f32:4:map=-x", TALLY_F32 },   { "sum:bool>f64:4:map=-x", TALLY_F64 },
         { "max:bool:4:map=-x", TALLY_U8 },      { "sum:bool>i64:4:map=-x", TALLY_I64 },
         { "argmax:i8:4:map=-x", TALLY_I8 },     { "argmax:f16>i32:4:map=-x", TALLY_F32 },
-        { "mean:i32>f32:4:map=-x", TALLY_F32 }, { "l2:i32:4:map=-x", TALLY_I32 },
+        { "mean:i16>f32:4:map=-x", TALLY_F32 }, { "l2:i32:4:map=-x", TALLY_I32 },
         { "max:bf16:4:map=-x", TALLY_F32 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
