@@ -175,6 +175,7 @@ Test(cli, operands_that_contradict)
         "cumsum:axis=1,a=i8,map=x*a x.npy a=1.5",
         "cumsum:axis=1,a=f32,map=x*a x.npy a=wide.npy",
         "cumsum:axis=1,a=/0,map=x*a x.npy a=row.npy",
+        "cumsum:axis=1,a=/0,map=x*a x.npy a=x.npy",
         "cumsum:axis=1,a=/none,map=x*a x.npy a=row.npy",
         "cumsum:axis=1,a=/0,map=x*a x.npy a=3",
         "cumsum:axis=1,a=f32/1x0@0,map=x*a x.npy a=3",
@@ -227,6 +228,8 @@ Test(cli, operands_and_other_errors)
     tly_expect_failure("/dev/null", "run cumsum:axis=1,a,map=x*a x.npy a=missing.npy", 4, "file");
     tly_expect_failure("/dev/null", "run cumsum:axis=1,a,map=x*a x.npy a=short.npy -o out.npy", 4,
                        "file");
+    tly_expect_failure("/dev/null", "run mean:>f32:axes=1,map=x*2 integers.npy -o out.npy", 3,
+                       "dtype");
     /* The word is judged before any file, with the dtypes and ranks that operands allow. */
     tly_expect_failure("/dev/null", "run cumsum:axis=1,a,map=x*q missing.npy a=3", 2, "map");
     tly_expect_failure("/dev/null", "run cumsum:axis=1,a=i64,map=x*a missing.npy a=3", 4, "file");

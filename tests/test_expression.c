@@ -134,6 +134,7 @@ static const struct {
     { "sum:f32:4:map=sqr(x)", "map", 15, "did you mean sqrt?", "" },
     { "sum:f32:4:map=x+y", "map", 17, "y is the result; it is for post", "" },
     { "cumsum:f32:4:axis=0,reset=y", "reset", 27, "y is the result; it is for post", "" },
+    { "linrec:f32:4:axis=0,coef=y", "coef", 26, "y is the result; it is for post", "" },
     { "sum:f32:4:post=y*x", "post", 18, "x has no place in a result of sum", "" },
     { "sum:f32:3x4:axes=1,a,b=f32/0,map=a*x,post=y*b+a", "post", 47,
       "a extends along the reduced axis 1", "" },
@@ -147,6 +148,7 @@ static const struct {
     { "sum:i32:4:map=x+1e2", "map", 17, "1e2 is no i32", "" },
     { "sum:i32:4:map=x+-0", "map", 17, "-0 is no i32", "" },
     { "sum:i32:4:map=x+inf", "map", 17, "inf is no i32", "" },
+    { "sum:i32:4:map=x+nan", "map", 17, "nan is no i32", "" },
     { "sum:i32:4:map=x+2147483648", "map", 17, "2147483648 is no i32", "" },
     { "sum:u8>u32:4:map=x+-1", "map", 20, "-1 is no u32", "" },
     { "sum:i64:4:map=x+99999999999999999999", "map", 17, "99999999999999999999 is no i64", "" },
@@ -178,6 +180,10 @@ static const struct {
       "9 values alive at once, and the limit is 8", "" },
     { "sum:f32:4:a=f64,map=a*x", "a", 13, "f64 does not fit f32 without loss", "acc=f64, or >f64" },
     { "sum:f64:4:a=i64,map=a*x", "a", 13, "i64 does not fit f64 without loss", "" },
+    { "sum:f64:4:a=u64,map=a*x", "a", 13, "u64 does not fit f64 without loss", "" },
+    { "sum:i32:4:a=f32,map=a*x", "a", 13, "f32 does not fit i32 without loss", "" },
+    { "sum:f16:4:a=bf16,b=f32,c=f64,post=y*c,map=a*b*x,axes=none", "c", 26,
+      "f64 does not fit f32 without loss", "acc=f64" },
     { "max:f32:4:a=i32,map=a*x", "a", 13, "i32 does not fit f32 without loss", "" },
     { "sum:u32:4:a=i8,map=a*x", "a", 13, "i8 does not fit u32 without loss", "" },
     { "sum:f32:4:a,b=f64,map=a*x*b", "b", 15, "f64 does not fit f32 without loss", "" },
@@ -191,9 +197,14 @@ static const struct {
     { "sum:f32:4:map=x*c", "c", 17, "map uses it, and there is no such operand", "c=f32" },
     { "sum:f32:4:b,map=b*x", "b", 11, "there is no operand a before b", "without gaps" },
     { "sum:f32:4:a,a=f16,map=a*x", "a", 13, "a is given twice", "" },
+    { "sum:f32:4:a,b,c,d,e,map=a*b*c*d*x", "option", 19, "'e' is no option", "map=" },
+    { "sum:f32:4:map=x*2,map=x", "map", 19, "map is given twice", "" },
+    { "sum:f32:4:map", "map", 14, "map needs a value", "" },
     { "sum:f32:4:a=,map=a*x", "a", 13, "a dtype or a place is missing behind '='", "a=f32" },
     { "sum:f32:4:a=f31,map=a*x", "a", 13, "'f31' is no dtype", "" },
     { "sum:f32:4:a=/4,map=a*x", "a", 14, "axis 4 is not in", "" },
+    { "sum:f32:4:a=/-2,map=a*x", "a", 14, "axis -2 is not in", "" },
+    { "sum:f32:4:a=/nowhere,map=a*x", "a", 14, "'nowhere' is no decimal integer", "" },
     { "sum:f32:4:a=/0+0,map=a*x", "a", 16, "axis 0 is named twice", "" },
     { "sum:f32:4x4:a=/4x1,map=a*x", "a", 19, "strides need an offset behind '@'", "@0" },
     { "sum:f32:4x4:a=/4@0,map=a*x", "a", 15, "1 strides for the input's rank 2", "" },
@@ -203,6 +214,8 @@ static const struct {
     { "sum:f32:4:reset=x", "reset", 11, "reset is not an option of sum", "" },
     { "sum:f32:4:carry=in", "carry", 11, "carry is not an option of sum", "" },
     { "argmax:f32:4:post=y", "post", 14, "post is not an option of argmax", "" },
+    { "argmin:f32:4:post=y*2", "post", 14, "post is not an option of argmin", "" },
+    { "cumargmax:f32:4:axis=0,post=y*2", "post", 24, "post is not an option of cumargmax", "" },
     { "cumargmax:f32:4:axis=0,exclusive", "exclusive", 24, "not an option of cumargmax", "" },
     { "cumargmin:f32:4:axis=0,carry=in", "carry", 24, "carry is not an option of cumargmin", "" },
     { "cumargmax:i8>i8:4x129:axis=1", "", 0, NULL, "" },
@@ -243,9 +256,102 @@ Test(expression, refusals)
     }
 }
 
-/* Text of 128 characters, and more constants than there is room for. */
+/* How an f32 word can hold such an operand: only what there are kernels for. */
+Test(expression, hints_of_wider_types)
+{
+    static const struct {
+        const char *word, *hint;
+    } cases[] = {
+        { "sum:f32", "acc=f64, or >f64" },
+        { "cumprod:f32", "acc=f64, or >f64" },
+        { "mean:f32", "acc=f64" },
+        { "l1:f32", "acc=f64" },
+        { "sum:f16", "acc=f64" },
+        { "sum:f64>f32", NULL },
+        { "max:f32", "" },
+        { "max:i8>f32", ">f64" },
+        { "sum:i8>f32", "acc=f64, or >f64" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char word[80];
+        tally_descriptor d;
+        tally_error e = TALLY_ERROR_INIT;
+        snprintf(word, sizeof word, "%s:4:%s=0,a=f64,map=a*x", cases[i].word,
+                 strncmp(cases[i].word, "cum", 3) == 0 ? "axis" : "axes");
+        const tally_status status = tally_descriptor_parse(word, &d, &e);
+        cr_expect_eq(status, cases[i].hint != NULL ? TALLY_INVALID : TALLY_OK, "%s", word);
+        cr_expect_str_eq(e.hint, cases[i].hint != NULL ? cases[i].hint : "", "%s: %s", word,
+                         e.hint);
+    }
+}
+
+/* Integers have few operations; u8 is the type of bools. */
+Test(expression, operations_of_integers)
+{
+    static const char *const integers[] = { "i64", "i32", "i16",  "i8", "u64",
+                                            "u32", "u16", "bool", "u8" };
+    static const char *const few = "-+*<<=>>===!=absminmaxwhere";
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        for (int code = TLY_POSTFIX_LAST_NAME + 1; code < TLY_POSTFIX_CONSTANT; code++) {
+            const tly_operation_facts *f = &tly_operation_of[code];
+            const char *type = strcmp(integers[i], "bool") == 0 ? "u8" : integers[i];
+            char word[80], message[80];
+            tally_descriptor d;
+            tally_error e = TALLY_ERROR_INIT;
+            snprintf(word, sizeof word, "max:%s:4:map=", integers[i]);
+            const int front = (int)strlen(word);
+            if (f->binds == TLY_BINDS_CALL) {
+                static const char *const arguments[] = { "", "x", "x,x", "x,x,x" };
+                snprintf(word + front, 40, "%s(%s)", f->text, arguments[f->arguments]);
+            } else {
+                snprintf(word + front, 40, "%s%s", code == TLY_POSTFIX_NEG ? "-" : "x",
+                         code == TLY_POSTFIX_NEG ? "x" : f->text);
+                strcat(word, code == TLY_POSTFIX_NEG ? "" : "x");
+            }
+            const int has = strstr(few, f->text) != NULL;
+            cr_expect_eq(tally_descriptor_parse(word, &d, &e), has ? TALLY_OK : TALLY_INVALID,
+                         "%s: %s", word, e.message);
+            if (!has) {
+                snprintf(message, sizeof message, "'%s' is not for %s", f->text, type);
+                cr_expect_str_eq(e.message, message, "%s", word);
+                cr_expect_str_eq(e.field, "map");
+                cr_expect_eq(e.position, front + 1 + (f->binds != TLY_BINDS_CALL), "%s", word);
+            }
+        }
+    }
+}
+
+/* What is just possible and one more: operations, values alive, characters, constants. */
 Test(expression, limits)
 {
+    static const struct {
+        const char *begin, *repeated, *end, *message;
+        int most;
+    } repeats[] = {
+        { "x", "+x", "", "33 operations, and the limit is 32", 32 },
+        { "", "-", "x", "33 operations, and the limit is 32", 32 },
+        { "x", "+x*x", "", "34 operations, and the limit is 32", 16 },
+        { "", "x+(", "x", "9 values alive at once, and the limit is 8", 7 },
+    };
+    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
+        for (int more = 0; more < 2; more++) {
+            char text[400];
+            tally_descriptor d;
+            tally_error e = TALLY_ERROR_INIT;
+            snprintf(text, sizeof text, "sum:f32:4:map=%s", repeats[i].begin);
+            for (int k = 0; k < repeats[i].most + more; k++) {
+                strcat(text, repeats[i].repeated);
+            }
+            strcat(text, repeats[i].end);
+            for (int k = 0; strchr(repeats[i].repeated, '(') && k < repeats[i].most + more; k++) {
+                strcat(text, ")");
+            }
+            cr_expect_eq(tally_descriptor_parse(text, &d, &e), more ? TALLY_INVALID : TALLY_OK,
+                         "%s: %s", text, e.message);
+            cr_expect_str_eq(e.message, more ? repeats[i].message : "", "%s", text);
+            cr_expect_eq(e.position, more ? 15 : 0, "%s", text);
+        }
+    }
     char word[400] = "sum:f32:4:map=abs(", most[400];
     tally_descriptor d;
     tally_error e = TALLY_ERROR_INIT;
@@ -270,6 +376,7 @@ Test(expression, limits)
     cr_expect_eq(tally_descriptor_parse(most, &d, &e), TALLY_INVALID);
     cr_expect_str_eq(e.field, "post");
     cr_expect_not_null(strstr(e.message, "which is 16"), "%s", e.message);
+    cr_expect_eq(e.position, (int)strlen(most) - 1, "%d", e.position);
 }
 
 /* --- descriptors ------------------------------------------------------------------------------ */
@@ -325,6 +432,11 @@ static void set_no_place(tally_descriptor *d)
     d->operands[0] = (tally_operand){ .dtype = TALLY_F32, .place = 3 };
 }
 
+static void set_strange_dtype(tally_descriptor *d)
+{
+    d->operands[0].dtype = TALLY_DTYPE_COUNT;
+}
+
 static void set_lost_segments(tally_descriptor *d)
 {
     d->segments = 4;
@@ -359,6 +471,7 @@ Test(expression, descriptors)
         { set_lost_axes, "a", "the place is not TALLY_PLACE_AXES" },
         { set_far_axes, "a", "an axis that rank 2 lacks" },
         { set_no_place, "a", "3 is no place" },
+        { set_strange_dtype, "a", "14 is no dtype" },
         { set_lost_segments, "segments", "segment_dtype is not" },
         { set_negative_every, "every", "-1 elements" },
         { set_carry, "carry", "4 is no carry" },
@@ -465,7 +578,7 @@ Test(expression, types)
         { "sum:i8>f32:4:map=-x", TALLY_F32 },   { "sum:bool>f64:4:map=-x", TALLY_F64 },
         { "max:bool:4:map=-x", TALLY_U8 },      { "sum:bool>i64:4:map=-x", TALLY_I64 },
         { "argmax:i8:4:map=-x", TALLY_I8 },     { "argmax:f16>i32:4:map=-x", TALLY_F32 },
-        { "mean:i32>f32:4:map=-x", TALLY_F32 }, { "l2:i32:4:map=-x", TALLY_I32 },
+        { "mean:i16>f32:4:map=-x", TALLY_F32 }, { "l2:i32:4:map=-x", TALLY_I32 },
         { "max:bf16:4:map=-x", TALLY_F32 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -2,6 +2,8 @@
 /* Published examples: what others say that a scan or a reduction is. */
 #include <criterion/criterion.h>
 
+#include <string.h>
+
 #include "cases.h"
 
 typedef struct golden {
@@ -23,6 +25,17 @@ static const golden directml[] = {
 
 #undef CASE
 
+/* Words that compute what the case of this name does by expressions. */
+static const struct {
+    const char *name, *word;
+} expanded[] = {
+#define EXPANDED(name, word) { name, word },
+#include "data/onnx_expanded.def"
+#undef EXPANDED
+};
+
+enum { ONNX = sizeof onnx / sizeof onnx[0], EXPANDED = sizeof expanded / sizeof expanded[0] };
+
 static void check(const golden *table, size_t count)
 {
     tly_levels levels;
@@ -36,8 +49,24 @@ static void check(const golden *table, size_t count)
 
 Test(golden, onnx)
 {
-    cr_assert(sizeof onnx / sizeof onnx[0] == 141);
-    check(onnx, sizeof onnx / sizeof onnx[0]);
+    cr_assert(ONNX == 141);
+    check(onnx, ONNX);
+}
+
+Test(golden, onnx_expanded)
+{
+    golden cases[EXPANDED] = { { 0 } };
+    cr_assert(EXPANDED == 41);
+    for (int k = 0; k < EXPANDED; k++) {
+        int of = 0;
+        while (of < ONNX && strcmp(onnx[of].name, expanded[k].name) != 0)
+            of++;
+        cr_assert(of < ONNX, "%s", expanded[k].name);
+        cr_assert(strstr(expanded[k].word, "map=") || strstr(expanded[k].word, "post="));
+        cases[k] = onnx[of];
+        cases[k].c.word = expanded[k].word;
+    }
+    check(cases, EXPANDED);
 }
 
 Test(golden, directml)

@@ -227,3 +227,82 @@ Test(kernel_run, counts_the_bytes_of_operands)
                      (long long)prepared.bytes);
     }
 }
+
+/* Operands that may not be read where they lie: nothing is written, not even in part. */
+Test(kernel_run, operands_that_are_refused)
+{
+    enum { OUT = 64, END = OUT + 15 * 8, BYTES = 512, NONE = -1 };
+    static const struct {
+        const char *word;
+        int a, b; /* bytes from the buffer's start */
+        tally_status status;
+        const char *field, *message;
+    } cases[] = {
+        { "a=i64,b=i32/1,map=x+a*b", 200, 40, TALLY_OK, "", "" },
+        { "a=i64,b=i32/1,map=x+a*b", 200, 200, TALLY_OK, "", "" }, /* they may overlap, */
+        { "a=i64,b=i32/1,map=x+a*b", 320, 320, TALLY_OK, "", "" }, /* the input, too */
+        { "a=i64,b=i32/1,map=x+a*b", NONE, 40, TALLY_INVALID, "a", "a is NULL" },
+        { "a=i64,b=i32/1,map=x+a*b", 200, NONE, TALLY_INVALID, "b", "b is NULL" },
+        { "a=i64,b=i32/1,map=x+a*b", 204, 40, TALLY_INVALID, "a",
+          "not aligned to its elements of 8" },
+        { "a=i64,b=i32/1,map=x+a*b", 200, 42, TALLY_INVALID, "b",
+          "not aligned to its elements of 4" },
+        { "a=i64,b=i32/1,map=x+a*b", OUT, 40, TALLY_INVALID, "a", "a and the output overlap" },
+        { "a=i64,b=i32/1,map=x+a*b", END - 8, 40, TALLY_INVALID, "a", "a and the output overlap" },
+        { "a=i64,b=i32/1,map=x+a*b", END, OUT - 20, TALLY_OK, "", "" },
+        { "a=i64,b=i32/1,map=x+a*b", END, OUT - 16, TALLY_INVALID, "b",
+          "b and the output overlap" },
+        { "a=i64,b=i32/1,map=x+a*b", END, END - 4, TALLY_INVALID, "b", "b and the output overlap" },
+        { "a=i64,b=i32/1,post=y+a*b", END, END - 4, TALLY_INVALID, "b",
+          "b and the output overlap" },
+        { "a=i8/none,map=x+a", OUT - 1, 0, TALLY_OK, "", "" },
+        { "a=i8/none,map=x+a", OUT, 0, TALLY_INVALID, "a", "a and the output overlap" },
+        { "a=i8/none,map=x+a", END - 1, 0, TALLY_INVALID, "a", "a and the output overlap" },
+        { "a=i8/none,map=x+a", END, 0, TALLY_OK, "", "" },
+        { "a=i16/0x-1@4,map=x+a", END, 0, TALLY_OK, "", "" },
+        { "a=i16/0x-1@3,map=x+a", END, 0, TALLY_INVALID, "a", "a and the output overlap" },
+        { "a=i16/0x0@8,map=x+a", OUT - 16, 0, TALLY_INVALID, "a", "a and the output overlap" },
+        { "out=10x2,a=i8/none,map=x+a", OUT + 8, 0, TALLY_INVALID, "a",
+          "a and the output overlap" },
+    };
+    _Alignas(8) static char buffer[BYTES], before[BYTES];
+    tally_context *context = fake_context(NULL);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int way = 0; way < 3; way++) { /* in place, out of place, on two threads */
+            char word[120];
+            tally_error error = TALLY_ERROR_INIT;
+            const tally_run_options options = { .size = sizeof options, .threads = way };
+            snprintf(word, sizeof word, "cumsum:i64:3x5:axis=1,%s", cases[c].word);
+            const int is_in_place = way == 0 && strncmp(cases[c].word, "out=", 4) != 0;
+            tally_kernel *kernel = fake_kernel(context, word, &error);
+            cr_assert_not_null(kernel, "%s: %s", word, error.message);
+            const tally_buffers buffers = {
+                .size = sizeof buffers,
+                .in = buffer + (is_in_place ? OUT : 320),
+                .out = buffer + OUT,
+                .operand = { cases[c].a == NONE ? NULL : buffer + cases[c].a,
+                             cases[c].b == NONE ? NULL : buffer + cases[c].b },
+            };
+            memset(buffer, 1, BYTES);
+            memset(before, 1, BYTES);
+            cr_expect_eq(tally_kernel_run_buffers(kernel, &buffers, &options, &error),
+                         cases[c].status, "case %zu, %s: %s", c, word, error.message);
+            cr_expect_str_eq(error.field, cases[c].field, "case %zu, %s: %s", c, word, error.field);
+            cr_expect_not_null(strstr(error.message, cases[c].message), "case %zu, %s: %s", c, word,
+                               error.message);
+            cr_expect_eq(memcmp(buffer, before, BYTES) == 0, cases[c].status != TALLY_OK,
+                         "case %zu, %s", c, word);
+            /* Functions without operands, and a struct that ends before them. */
+            memset(buffer, 1, BYTES);
+            tally_buffers old = buffers;
+            old.size = offsetof(tally_buffers, operand);
+            cr_expect_eq(tally_kernel_run(kernel, buffers.in, buffers.out, &error), TALLY_INVALID);
+            cr_expect_str_eq(error.field, "a");
+            cr_expect_eq(tally_kernel_run_buffers(kernel, &old, &options, &error), TALLY_INVALID);
+            cr_expect_str_eq(error.field, "a");
+            cr_expect_eq(memcmp(buffer, before, BYTES), 0, "case %zu, %s", c, word);
+            tally_kernel_destroy(&kernel);
+        }
+    }
+    tally_context_destroy(&context);
+}

@@ -79,6 +79,103 @@ Test(supports, what_creation_says)
     tally_context_destroy(&context);
 }
 
+/* ---- outputs ---- */
+
+#define BIT(dtype) (1u << TALLY_##dtype)
+#define OP(op) (1u << TALLY_##op)
+#define FLOATS (BIT(F64) | BIT(F32) | BIT(F16) | BIT(BF16))
+#define WIDE (BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32))
+#define NARROW (BIT(I16) | BIT(I8) | BIT(U16) | BIT(U8) | BIT(BOOL))
+#define TOTALS (OP(CUMSUM) | OP(CUMPROD) | OP(SUM) | OP(PROD))
+#define NORMS (OP(L2) | OP(LOG_SUM) | OP(LOG_SUM_EXP))
+#define PICKS (OP(CUMMAX) | OP(CUMMIN) | OP(MAX) | OP(MIN))
+#define INDICES (OP(ARGMAX) | OP(ARGMIN))
+#define VALUES (TOTALS | NORMS | PICKS | OP(MEAN) | OP(L1) | OP(SUM_SQUARE) | OP(CUMLOGSUMEXP))
+
+/* Words without expressions, with `map`, and with `post` alone. */
+enum { PLAIN = 1, MAPPED = 2, POSTED = 4, FUSED = MAPPED | POSTED, ALWAYS = PLAIN | FUSED };
+
+/* Inputs and outputs of the table in docs/word.md. */
+static const struct {
+    uint32_t ops;
+    int words; /* those that may have such an output */
+    uint32_t from, to;
+    int same; /* the output is the input's dtype */
+} outputs[] = {
+    { TOTALS | NORMS | OP(MEAN) | OP(L1) | OP(SUM_SQUARE), ALWAYS, FLOATS | WIDE, FLOATS | WIDE,
+      1 },
+    { PICKS, ALWAYS, FLOATS | WIDE | NARROW, FLOATS | WIDE | NARROW, 1 },
+    { OP(CUMLOGSUMEXP), ALWAYS, FLOATS, FLOATS, 1 },
+    { TOTALS, ALWAYS, BIT(I8) | BIT(I16) | BIT(I32) | BIT(BOOL), BIT(I64), 0 },
+    { TOTALS, ALWAYS, BIT(U8) | BIT(U16) | BIT(U32), BIT(U64), 0 },
+    { TOTALS, ALWAYS, NARROW, BIT(I32), 0 },
+    { TOTALS, ALWAYS, BIT(U8) | BIT(U16) | BIT(BOOL), BIT(U32), 0 },
+    { TOTALS, ALWAYS, BIT(F32), BIT(F64), 0 },
+    { TOTALS | NORMS | OP(MEAN), ALWAYS, BIT(F16) | BIT(BF16), BIT(F32), 0 },
+    { OP(MEAN), PLAIN | POSTED, WIDE | NARROW, BIT(F32) | BIT(F64), 0 },
+    { INDICES, PLAIN | MAPPED, FLOATS | WIDE | NARROW, WIDE, 0 },
+    { VALUES, FUSED, BIT(F64), BIT(F32) | BIT(F16) | BIT(BF16), 0 },
+    { VALUES, FUSED, BIT(F32), BIT(F16) | BIT(BF16), 0 },
+    { VALUES, FUSED, NARROW, BIT(F32) | BIT(F64), 0 },
+    { VALUES, FUSED, BIT(I32) | BIT(U32), BIT(F64), 0 },
+};
+
+static int is_made(int op, int word, int from, int to)
+{
+    int made = 0;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        made |= (outputs[i].ops >> op & 1) && (outputs[i].words & word) &&
+                (outputs[i].from >> from & 1) && (outputs[i].to >> to & 1) &&
+                (!outputs[i].same || from == to);
+    }
+    return made;
+}
+
+/* Every operator, pair of dtypes and kind of expression. */
+Test(supports, outputs)
+{
+    static const struct {
+        int kind;
+        const char *option;
+    } words[] = {
+        { PLAIN, "" },
+        { MAPPED, ",map=abs(x)" },
+        { POSTED, ",post=abs(y)" },
+        { MAPPED, ",map=abs(x),post=abs(y)" },
+    };
+    tally_context *context = NULL;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        for (int k = 0; k < TALLY_DTYPE_COUNT * TALLY_DTYPE_COUNT * 4; k++) {
+            const int word = k % 4, from = k / 4 % TALLY_DTYPE_COUNT,
+                      to = k / 4 / TALLY_DTYPE_COUNT;
+            char text[TALLY_WORD_MAX];
+            tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+            tally_error error = TALLY_ERROR_INIT;
+            if (from == 0 || to == 0 || op == TALLY_LINREC || op == TALLY_CUMARGMAX ||
+                op == TALLY_CUMARGMIN) {
+                continue;
+            }
+            snprintf(text, sizeof text, "%s:%s>%s:3x40:%s%s", tally_op_name((tally_op)op),
+                     tally_dtype_name((tally_dtype)from), tally_dtype_name((tally_dtype)to),
+                     tally_op_is_scan((tally_op)op) ? "axis=1" : "axes=1", words[word].option);
+            if (tally_descriptor_parse(text, &d, &error) != TALLY_OK) {
+                cr_expect(INDICES >> op & 1, "%s: %s", text, error.message);
+                continue; /* no dtype of indices, or `post` */
+            }
+            const tally_status status = tally_context_supports(context, &d, NULL, &error);
+            const int made = is_made(op, words[word].kind, from, to);
+            if (status == TALLY_NO_GENERATOR || status == TALLY_INVALID) {
+                continue; /* as above */
+            }
+            cr_expect_eq(status, made ? TALLY_OK : TALLY_UNSUPPORTED, "%s: %s", text,
+                         error.message);
+            cr_expect(made || strcmp(error.field, "dtype") == 0, "%s: %s", text, error.field);
+        }
+    }
+    tally_context_destroy(&context);
+}
+
 static tally_status no_plan(const tly_problem *problem, const char *level, const char *plan,
                             tally_error *error)
 {

@@ -122,6 +122,8 @@ static inline const tly_operator_code *tly_operator_code_of(const tly_problem *p
 tly_class tly_class_of(tally_dtype dtype);
 /* The dtypes that are wider than an input, and may be an output of it: bits by tally_dtype. */
 uint32_t tly_wider_of(tally_dtype dtype);
+/* The dtypes that an output may also have if the word has `map` or `post`, and tells no index. */
+uint32_t tly_fused_outputs(tally_dtype dtype);
 
 /* i64; i32 where as wide as accumulators and positions are known to fit. */
 tally_dtype tly_index_dtype(const tly_problem *p);

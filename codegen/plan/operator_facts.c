@@ -8,7 +8,7 @@
 
 static const struct {
     uint8_t class;
-    uint32_t wider; /* bits by tally_dtype */
+    uint32_t wider, fused; /* bits by tally_dtype */
 } dtypes[TALLY_DTYPE_COUNT] = {
 #define KERNEL(...) __VA_ARGS__
 #define DTYPE(NAME, facts, kernel, file) [TALLY_##NAME] = { kernel },
@@ -25,6 +25,11 @@ tly_class tly_class_of(tally_dtype dtype)
 uint32_t tly_wider_of(tally_dtype dtype)
 {
     return dtypes[dtype].wider;
+}
+
+uint32_t tly_fused_outputs(tally_dtype dtype)
+{
+    return dtypes[dtype].fused;
 }
 
 const tly_operator *tly_operator_of(const tly_problem *p)

@@ -13,23 +13,28 @@ enum { LIST = 160 };
 
 #define INDICES (TLY_BIT(I64) | TLY_BIT(I32) | TLY_BIT(U64) | TLY_BIT(U32))
 
-static uint32_t outputs_of(const tly_operator *o, uint8_t dtype)
+static uint32_t outputs_of(const tly_operator *o, const tly_problem *p)
 {
+    const tally_dtype dtype = (tally_dtype)p->tensor[TLY_IN].dtype;
     const uint32_t same = o->dtypes & 1u << dtype;
     const int is_narrow_float = dtype == TALLY_F16 || dtype == TALLY_BF16;
-    const int is_float = tly_class_of((tally_dtype)dtype) == TLY_FLOATING;
+    const int is_float = tly_class_of(dtype) == TLY_FLOATING;
     const uint32_t single = is_narrow_float ? TLY_BIT(F32) : 0;
+    /* Integers are added exactly, but not the floats that `map` makes of them. */
+    const int has_map = tly_has_expression(p, TLY_EXPRESSION_MAP);
+    const uint32_t real = is_float || has_map ? 0 : TLY_BIT(F32) | TLY_BIT(F64);
+    const uint32_t fused = p->program.type != 0 ? tly_fused_outputs(dtype) : 0;
     switch ((tly_outputs)o->outputs) {
     case TLY_OUT_WIDER:
-        return same | tly_wider_of((tally_dtype)dtype);
+        return same | fused | tly_wider_of(dtype);
     case TLY_OUT_SINGLE:
-        return same | single;
+        return same | fused | single;
     case TLY_OUT_MEANS:
-        return same | (is_float ? single : TLY_BIT(F32) | TLY_BIT(F64));
+        return same | fused | single | real;
     case TLY_OUT_INDICES:
         return same != 0 ? INDICES : 0;
     default:
-        return same;
+        return same | fused;
     }
 }
 
@@ -56,19 +61,12 @@ static const char *first_dtype(uint32_t dtypes)
     return tally_dtype_name((tally_dtype)__builtin_ctz(dtypes));
 }
 
-/* Whether expressions make the output of what is combined, which the operator takes. */
-static int rounds_output(const tly_problem *p, const tly_operator *o)
-{
-    const int takes = o->outputs == TLY_OUT_WIDER || o->dtypes >> tly_element_dtype(p) & 1;
-    return p->program.type != 0 && takes;
-}
-
 tally_status tly_operator_check(const tly_problem *p, tally_error *error)
 {
     const tly_operator *o = p->op < TALLY_OP_COUNT ? tly_operator_find(p->op) : NULL;
     const char *op = tally_op_name((tally_op)p->op);
     const char *dtype = tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype);
-    uint32_t outputs = o != NULL ? outputs_of(o, (uint8_t)tly_element_dtype(p)) : 0;
+    uint32_t outputs = o != NULL ? outputs_of(o, p) : 0;
     char made[LIST];
     if (o == NULL) {
         tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s",
@@ -77,7 +75,7 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     } else if (outputs == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op, dtype);
         tly_error_hint(error, "kernels of %s exist for %s", op, list_dtypes(o->dtypes, made));
-    } else if ((outputs >> p->tensor[TLY_OUT].dtype & 1) == 0 && !rounds_output(p, o)) {
+    } else if ((outputs >> p->tensor[TLY_OUT].dtype & 1) == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->tensor[TLY_OUT].dtype));
         const int same = outputs >> p->tensor[TLY_IN].dtype & 1;

@@ -209,13 +209,23 @@ static int find_unfit(const check *c, uint32_t names, tally_dtype type)
     return -1;
 }
 
+/* How a word that computes in f32 can compute in f64. Outputs of f64 are those of docs/word.md. */
+static const char *how_to_widen(const tally_descriptor *full)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    const int may_widen = tly_dtypes[full->dtype].wide ? full->dtype == TALLY_F32 && op->modular
+                                                       : 1;
+    static const char *const ways[2][2] = { { "", ">f64" }, { "acc=f64", "acc=f64, or >f64" } };
+    return ways[op->wide][may_widen];
+}
+
 static tally_status refuse_operand(const check *c, int operand, tally_dtype type)
 {
     const tally_dtype dtype = (tally_dtype)c->full->operands[operand].dtype;
     tly_fail(c->error, TALLY_INVALID, tly_operand_name(operand), "%s does not fit %s without loss",
              tly_dtypes[dtype].name, tly_dtypes[type].name);
-    if (type == TALLY_F32 && tly_ops[c->full->op].wide && tly_dtype_fits(dtype, TALLY_F64)) {
-        tly_error_hint(c->error, "acc=f64, or >f64");
+    if (type == TALLY_F32 && tly_dtype_fits(dtype, TALLY_F64)) {
+        tly_error_hint(c->error, "%s", how_to_widen(c->full));
     }
     return TALLY_INVALID;
 }

@@ -224,7 +224,8 @@ static int maps_in_registers(const tly_rows *r)
 {
     const tly_build *c = r->c;
     return c->is_mapped && tly_loads_vectors(c) && r->fast >= r->checks && r->loads == 0 &&
-           !r->pairs && c->plan->scan != TLY_SCAN_SCALARS && !tly_raises_flags(c->p, TLY_EXPRESSION_MAP);
+           !r->pairs && c->plan->scan != TLY_SCAN_SCALARS &&
+           !tly_raises_flags(c->p, TLY_EXPRESSION_MAP);
 }
 
 void tly_build_rows(tly_build *c, tly_launch *launch)

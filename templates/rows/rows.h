@@ -153,8 +153,8 @@ kir_value tly_rows_load(tly_rows *r, kir_value p);
 kir_value tly_rows_order(tly_rows *r, kir_value v);
 /* Vector k of a step at `p`, in its own order, of pairs both; returns where it lies. */
 kir_value tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
-/* With `maps`: the vectors of the step at element `i`, through `map`. Behind the span's end they are
- * neutral. */
+/* With `maps`: the vectors of the step at element `i`, through `map`. Behind the span's end they
+ * are neutral. */
 void tly_rows_map_step(tly_rows *r, const tly_rows_span *g, kir_value i, kir_value *x);
 /* States of elements that were read at `from`; 0: their lanes are not neighbours there. */
 kir_value tly_rows_element(tly_rows *r, kir_value from, kir_value x);

@@ -151,10 +151,9 @@ tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_span *g)
     int64_t size = tly_rows_element_bytes(r);
     if (r->maps) {
         kir_value end = tly_round_up(c, g->count, r->step);
-        return (tly_rows_source){ .span = g,
-                                  .first = imm(c, 0),
-                                  .last = sub(c, end, imm(c, r->step)),
-                                  .whole = end };
+        return (tly_rows_source){
+            .span = g, .first = imm(c, 0), .last = sub(c, end, imm(c, r->step)), .whole = end
+        };
     }
     if (!r->direct_in) {
         tly_stage_in(c, &g->at, r->input, g->count, (unsigned)r->step);

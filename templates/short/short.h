@@ -39,8 +39,8 @@ typedef struct tly_short {
     /* Of words with expressions: the one that builds these. What `c` builds has mapped elements as
      * its input. Else NULL. */
     tly_build *outer;
-    tly_row batch;    /* where the batch lies */
-    int is_staged;    /* 1: the batch is mapped first, into scratch at `mapped`; 0: in registers */
+    tly_row batch; /* where the batch lies */
+    int is_staged; /* 1: the batch is mapped first, into scratch at `mapped`; 0: in registers */
     kir_value mapped;
 } tly_short;
 

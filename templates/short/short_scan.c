@@ -269,8 +269,8 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
         else if (whole)
             x = tly_widen(c, kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN]));
         else
-            x = tly_widen(c, kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left,
-                                       tly_padding(c, t)));
+            x = tly_widen(c,
+                          kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t)));
         out = scan_vector(s, &h, x, at, what, p->to != 0);
         if (p->to == 0)
             continue;
@@ -314,8 +314,8 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
         tly_short_vector at = tly_short_vector_of(s, k, h.t);
         at.place = &place;
         if (!maps_in_registers(s))
-            x[k] = tly_load_vector(
-                c, ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
+            x[k] = tly_load_vector(c,
+                                   ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
         out[k] = scan_vector(s, &h, x[k], at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
