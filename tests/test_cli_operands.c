@@ -100,7 +100,7 @@ Test(cli, post_of_a_large_root)
     tly_expect_npy(NULL, "<f8", "()", shown, sizeof shown);
 }
 
-/* Rows that fill a part of a vector go several at once, whatever an operand does from row to row. */
+/* Rows that fill a part of a vector go several at once, whatever operands do from row to row. */
 Test(cli, operands_of_short_rows)
 {
     enum { ROWS = 20, MOST = 16 };
