@@ -63,11 +63,15 @@ unsigned tly_part_bytes(const tly_problem *p)
     return bytes;
 }
 
-int tly_is_plain(const tly_problem *p)
+int tly_results_are_states(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_of(p);
-    return o->parts == 1 && !o->converts && p->before == 0 && p->after == 0 &&
-           !tly_has_expression(p, TLY_EXPRESSION_POST);
+    return o->parts == 1 && !o->converts && p->before == 0 && p->after == 0;
+}
+
+int tly_is_plain(const tly_problem *p)
+{
+    return tly_results_are_states(p) && !tly_has_expression(p, TLY_EXPRESSION_POST);
 }
 
 int tly_is_of_reals(const tly_problem *p)

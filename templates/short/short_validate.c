@@ -110,14 +110,20 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
                                   : met(c, flags, KIR_OVERFLOWED);
 }
 
+/* Small results may underflow in `post`, so that flags are those of a loop of its own. */
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
 {
     tly_build *c = s->c;
+    const int posts = s->outer != NULL && tly_has_expression(s->outer->p, TLY_EXPRESSION_POST);
+    const tly_short_piece look = { .in = p->in, .first = p->first, .count = p->count };
     tly_short_seen seen;
-    kir_value flags = flags_of(s, p, TLY_SHORT_SCALED, &seen);
+    kir_value flags = flags_of(s, posts ? &look : p, TLY_SHORT_SCALED, &seen);
     kir_value out = any(c, tly_short_scaled_out_of_range(s, &seen));
     *fell = any(c, tly_short_scaled_fell(s, &seen));
-    return bor(c, out, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    out = bor(c, out, met(c, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    if (posts)
+        tly_short_scan(s, p, TLY_SHORT_SCALED);
+    return out;
 }
 
 /* Scans a piece; returns i1: some of its rows may have left the range. The check of a batch is no
