@@ -72,7 +72,7 @@ static int call(tly_trial_state *s, tly_engine *engine, const variant *v, const 
     tly_trial_fail(t, "%s", label); /* for a signal handler to find */
     if (engine->run(engine, &buffers, v->threads, &error))
         return tly_trial_fail(t, "%s: %s: %s", label, error.field, error.message);
-    if (!v->in_place && memcmp(in.at, input, s->in_bytes))
+    if (!v->in_place && memcmp(in.at, input, s->in_bytes) != 0)
         return tly_trial_fail(t, "%s: the input was written", label);
     *result = out;
     return check_operands(s, placed, label) || tly_trial_check_bytes(s, &out, label);
