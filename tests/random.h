@@ -72,6 +72,17 @@ void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
 void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d);
 void tly_random_axes(tly_random *r, tally_descriptor *d);
 
+/* What an expression may name. Operands come into being as they are named, so that the letters have
+ * no gaps. */
+typedef struct tly_random_names {
+    tally_dtype type; /* that it is computed in */
+    int sees_x, sees_y;
+    int operands;  /* so far, of the word; the expression may add some */
+    uint32_t used; /* afterwards, bit k: this expression names operand k */
+} tly_random_names;
+
+void tly_random_expression(tly_random *r, tly_random_names *names, char text[TALLY_EXPRESSION_MAX]);
+
 /* Adds operands, `map` and `post` to a problem without them; now and then, none. An operand
  * spans at most `limit` elements. Then the same of a problem that has no shape yet: now and
  * then, an operator of `draws` that shows what is mapped takes its place. */

@@ -68,7 +68,10 @@ typedef struct tly_dtype_facts {
     const char *name;
     uint8_t bytes;
     uint8_t accumulator; /* tally_dtype, without acc= */
-    uint8_t wide;        /* 1: acc=f64 may be asked for, of operators that take it */
+    uint8_t wide;        /* 1: a float. acc=f64 may be asked for, of operators that take it */
+    uint8_t compared;    /* tally_dtype: integers of as many bits, which order as the elements do */
+    uint8_t digits;      /* all integers of so many bits are values, */
+    uint8_t has_sign;    /* with a sign if this is 1 */
     uint64_t largest;    /* integers: the largest number; 0: no index can be told in it */
 } tly_dtype_facts;
 

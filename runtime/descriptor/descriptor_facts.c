@@ -85,49 +85,32 @@ tally_dtype tly_accumulator(const tally_descriptor *d)
     return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_computed(d)->accumulator;
 }
 
-/* Integers in which elements are compared: floats of as many bits, whose order is theirs. Those of
- * scans have 32 bits at least; so have indices, of which each narrow dtype fits into an i32. */
+/* Integers in which elements are compared. Those of scans have 32 bits at least. So have those of
+ * indices: each narrow dtype fits into an i32. */
 static tally_dtype key_of(tally_dtype dtype, int scan, int indexed)
 {
-    static const uint8_t narrow[TALLY_DTYPE_COUNT] = {
-        [TALLY_F64] = TALLY_I64,  [TALLY_F32] = TALLY_I32, [TALLY_F16] = TALLY_I16,
-        [TALLY_BF16] = TALLY_I16, [TALLY_I64] = TALLY_I64, [TALLY_I32] = TALLY_I32,
-        [TALLY_I16] = TALLY_I16,  [TALLY_I8] = TALLY_I8,   [TALLY_U64] = TALLY_U64,
-        [TALLY_U32] = TALLY_U32,  [TALLY_U16] = TALLY_U16, [TALLY_U8] = TALLY_U8,
-        [TALLY_BOOL] = TALLY_U8,
-    };
-    const tally_dtype key = (tally_dtype)narrow[dtype];
+    const tally_dtype key = (tally_dtype)tly_dtypes[dtype].compared;
     if (tally_dtype_bytes(key) >= 4 || !(scan || indexed)) {
         return key;
     }
     return !indexed && (key == TALLY_U16 || key == TALLY_U8) ? TALLY_U32 : TALLY_I32;
 }
 
-/* How far a dtype reaches: all integers of so many bits are values, with a sign if it has one. */
-static const struct {
-    uint8_t bits, has_sign, is_float;
-} reach[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { 53, 1, 1 }, [TALLY_F32] = { 24, 1, 1 }, [TALLY_F16] = { 11, 1, 1 },
-    [TALLY_BF16] = { 8, 1, 1 }, [TALLY_I64] = { 63, 1, 0 }, [TALLY_I32] = { 31, 1, 0 },
-    [TALLY_I16] = { 15, 1, 0 }, [TALLY_I8] = { 7, 1, 0 },   [TALLY_U64] = { 64, 0, 0 },
-    [TALLY_U32] = { 32, 0, 0 }, [TALLY_U16] = { 16, 0, 0 }, [TALLY_U8] = { 8, 0, 0 },
-    [TALLY_BOOL] = { 1, 0, 0 },
-};
-
 int tly_dtype_fits(tally_dtype dtype, tally_dtype type)
 {
     if (dtype == type) {
         return 1;
     }
-    if (reach[dtype].is_float) { /* f16 and bf16 have values that the other one lacks */
+    const tly_dtype_facts *from = &tly_dtypes[dtype], *to = &tly_dtypes[type];
+    if (from->wide) { /* f16 and bf16 have values that the other one lacks */
         return type == TALLY_F64 || (type == TALLY_F32 && dtype != TALLY_F64);
     }
-    return reach[dtype].bits <= reach[type].bits && reach[dtype].has_sign <= reach[type].has_sign;
+    return from->digits <= to->digits && from->has_sign <= to->has_sign;
 }
 
 int tly_type_is_integer(tally_dtype type)
 {
-    return !reach[type].is_float;
+    return !tly_dtypes[type].wide;
 }
 
 tally_dtype tly_expressions_type(const tally_descriptor *full)

@@ -13,14 +13,13 @@
 int tly_has_stages(const tally_descriptor *d);
 
 /* The same by a look at few bytes, for each time that a kernel is asked for: 0 also where nothing
- * but bytes behind an empty text, or strides of an operand that is not there, are set. Such a
+ * but bytes behind an empty text, or other fields of an operand without a dtype, are set. Such a
  * descriptor is refused when it is checked. */
 static inline int tly_shows_stages(const tally_descriptor *d)
 {
     uint64_t set = (uint64_t)d->segments | (uint64_t)d->every;
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
-        const tally_operand *o = &d->operands[i];
-        set |= (uint32_t)o->dtype | (uint32_t)o->place | o->axes;
+        set |= (uint32_t)d->operands[i].dtype;
     }
     set |= (uint8_t)(d->map[0] | d->coef[0] | d->post[0] | d->reset[0]);
     return (set | (uint32_t)d->carry | (uint32_t)d->segment_dtype) != 0;

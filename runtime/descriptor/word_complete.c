@@ -43,15 +43,17 @@ static int is_sizes(const char *part)
            (part_length(part) == strlen("scalar") && starts(part, "scalar"));
 }
 
-static const char *const bare[] = { "keepdims", "exclusive", "reverse", "last", ",", NULL };
-
 /* Whether a name is nearer to an option's than to a dtype's. */
 static int is_near_option(const char *part, size_t name)
 {
     tly_suggestion option = tly_suggest_begin(part, name), dtype = option;
-    for (int i = 0; bare[i] != NULL; i++) {
-        tly_word_try(&option, bare[i]);
+    const char *known;
+    for (int i = 0, has_value; (known = tly_word_option_at(i, &has_value)) != NULL; i++) {
+        if (!has_value) {
+            tly_word_try(&option, known);
+        }
     }
+    tly_word_try(&option, ",");
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
         tly_word_try(&dtype, tly_dtypes[i].name);
     }
@@ -62,19 +64,13 @@ static int is_near_option(const char *part, size_t name)
  * a misspelt dtype is reported as one. */
 static int is_options(const char *part)
 {
-    /* Their value was forgotten. */
-    static const char *const valued[] = { "axis",  "axes",  "in",       "out",   "a",
-                                          "b",     "c",     "d",        "map",   "coef",
-                                          "post",  "reset", "segments", "every", "carry",
-                                          "order", "acc",   "nan",      NULL };
     size_t length = part_length(part);
     size_t name = strcspn(part, ":,");
-    int found = memchr(part, '=', length) != NULL || length == 0;
-    for (int i = 0; bare[i] != NULL && !found; i++) {
-        found = starts(part, bare[i]);
-    }
-    for (int i = 0; valued[i] != NULL && !found; i++) {
-        found = starts(part, valued[i]) && strlen(valued[i]) == name;
+    int found = memchr(part, '=', length) != NULL || length == 0 || part[0] == ',';
+    const char *known;
+    for (int i = 0, has_value; (known = tly_word_option_at(i, &has_value)) != NULL && !found; i++) {
+        /* An option may have lost its value. */
+        found = starts(part, known) && (!has_value || strlen(known) == name);
     }
     return found || is_near_option(part, name);
 }

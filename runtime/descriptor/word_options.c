@@ -58,6 +58,12 @@ static const option options[] = {
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 _Static_assert(OPTION_COUNT <= TLY_WORD_OPTIONS, "room for every option");
 
+const char *tly_word_option_at(int i, int *has_value)
+{
+    *has_value = i < OPTION_COUNT && options[i].read != NULL;
+    return i < OPTION_COUNT ? options[i].name : NULL;
+}
+
 static int is_for(const option *o, int op)
 {
     const tly_op_facts *f = &tly_ops[op];

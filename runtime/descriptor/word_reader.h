@@ -76,6 +76,9 @@ void tly_word_hint_parts(const tly_reader *r);
 
 enum { TLY_MOST_NAMES = sizeof(((tally_error *)NULL)->hint) - 40 }; /* of a list in a hint */
 
+/* The name of option number i; NULL behind the last. */
+const char *tly_word_option_at(int i, int *has_value);
+
 /* The values of options: each sets its part of the descriptor. */
 tally_status tly_word_axis(tly_reader *r, tly_span value, const char *field);
 tally_status tly_word_axes(tly_reader *r, tly_span value, const char *field);

@@ -10,9 +10,6 @@
 #include "../descriptor/descriptor.h"
 #include "specialise.h"
 
-/* A TLY_TRANSPOSED kernel turns blocks of lanes in registers: fewer lanes do not fill a block. */
-#define LEAST_TRANSPOSED_LANES 8
-
 /* A problem on its way: the axis, the other dims (all of size > 1), outermost first. */
 typedef struct shape {
     tly_dim axis;
@@ -224,18 +221,16 @@ static int32_t transposed_lanes(const shape *s)
         return -1;
     }
     int32_t i = s->count - 1;
-    while (i >= 0 &&
-           !(s->dims[i].stride[TLY_IN] == 1 && s->dims[i].size >= LEAST_TRANSPOSED_LANES)) {
+    while (i >= 0 && !(s->dims[i].stride[TLY_IN] == 1 && tly_takes_transposed(s->dims[i].size))) {
         i--;
     }
     return i;
 }
 
-/* Whether axis and at most `most` lanes form one packed block, walked forward (1) or backward (-1);
- * else 0. */
-static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
+/* Whether axis and lanes form one packed block, walked forward (1) or backward (-1); else 0. */
+static int packed_block(const shape *s, const tly_dim *lane)
 {
-    if (lane->stride[TLY_IN] != 1 || lane->stride[TLY_OUT] != 1 || lane->size > most ||
+    if (lane->stride[TLY_IN] != 1 || lane->stride[TLY_OUT] != 1 ||
         s->axis.stride[TLY_IN] != s->axis.stride[TLY_OUT] ||
         size_of(s->axis.stride[TLY_IN]) != lane->size) {
         return 0;
@@ -244,7 +239,7 @@ static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
     return tly_operands_are_even(&s->axis, lane, direction) ? direction : 0;
 }
 
-static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
+static void find_form(shape *s, tly_problem *p, tly_geometry *g)
 {
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
@@ -259,10 +254,8 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         }
         return;
     }
-    int windows = !one && p->order != TALLY_ORDER_SERIAL;
-    int direction = windows ? packed_block(s, lane, TLY_MAX_INTERLEAVE) : 0;
-    if (direction == 0) {
-        direction = packed_block(s, lane, INT64_MAX);
+    const int direction = packed_block(s, lane);
+    if (direction == 0 || one || !tly_takes_interleaved(p, lane->size)) {
         if (direction != 0) {
             p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }
@@ -343,7 +336,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
         }
     }
     shape s = read_shape(full);
-    choose_form(&s, problem, geometry);
+    find_form(&s, problem, geometry);
     order_by_distance(&s);
     if (problem->form == TLY_COLUMNS && problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
         problem->tensor[TLY_OUT].step == 1 && problem->lanes.packing == TLY_PACKED_NOT &&

@@ -101,24 +101,16 @@ static int32_t lanes_of(const shape *s)
     return nearest;
 }
 
-/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. As
- * lanes they go one by one. f32 of 64x...xL, axes 0 and 2, in cache, ns an element by rows and by
- * lanes, AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; max of 2
- * 1.8, 1.1, of 3 2.1, 1.2; argmax of 2 4.2, 2.2, of 3 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2
- * 10.5, 5.8, of 3 4.0, 5.7 (Emerald Rapids, minima). */
+/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. */
 static int32_t apart_lanes(const shape *s, int32_t op)
 {
-    const int compares = tly_ops[op].computes == TLY_COMPUTES_KEYS || s->ordered;
-    const int64_t most = tly_ops[op].costly ? 2 : compares ? 3 : TLY_REDUCED_SHORT_STEP;
     if (s->reduced_count < 2) {
         return -1;
     }
     const tly_dim *last = &s->reduced[s->reduced_count - 1];
-    if (last->stride[TLY_IN] != 1 || last->size > most) {
-        return -1;
-    }
-    for (int32_t i = 0; i < s->kept_count; i++) {
-        if (s->kept[i].stride[TLY_IN] == last->size && s->kept[i].size >= TLY_REDUCED_FEW_LANES) {
+    for (int32_t i = 0; i < s->kept_count && last->stride[TLY_IN] == 1; i++) {
+        if (s->kept[i].stride[TLY_IN] == last->size &&
+            tly_takes_apart(op, s->ordered, last->size, s->kept[i].size)) {
             return i;
         }
     }

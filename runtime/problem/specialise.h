@@ -21,7 +21,7 @@
  * number of lanes is a literal. */
 enum { TLY_FEW_COLUMNS_MOST = 1024, TLY_FEW_COLUMNS_NEAR = 2048, TLY_FEW_COLUMNS_BYTES = 512 };
 
-/* Limits of reductions (specialise.c, canonicalise_reduce.c). */
+/* Limits of reductions. */
 enum {
     /* Rows go several at once up to so many bytes of accumulators, or so many if vectors can be
      * loaded in part. */
@@ -39,6 +39,26 @@ enum {
     /* Results that lie apart become lanes, if the last reduced dim has up to so many elements. */
     TLY_REDUCED_SHORT_STEP = 7
 };
+
+/* The form's part. A form says which dim's elements are lanes, and a geometry is cut by its form:
+ * so these answer before there is a geometry, for lanes that lie as the form needs them. */
+
+/* Whether lanes that are innermost in the input only are many enough for TLY_TRANSPOSED, whose
+ * kernels turn blocks of lanes in registers. Fewer lanes do not fill a block. */
+static inline int tly_takes_transposed(int64_t lanes)
+{
+    return lanes >= 8;
+}
+
+/* Whether packed lanes around an axis are few enough to be one row of interleaved scans. */
+static inline int tly_takes_interleaved(const tly_problem *p, int64_t lanes)
+{
+    return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL;
+}
+
+/* Whether lanes that lie `step` reduced elements apart are worth TLY_REDUCED_LANES. `ordered`: the
+ * elements of a result come in the descriptor's order. */
+int tly_takes_apart(int32_t op, int ordered, int64_t step, int64_t lanes);
 
 /* Completes a problem whose form and geometry are known. It sets the facts that depend on sizes,
  * and drops those that no kernel for such sizes depends on. */

@@ -45,15 +45,15 @@ static void check_manifest(const tally_manifest *m)
 
 static void check_json(const tally_manifest *m)
 {
-    tly_pages pages = { NULL, NULL };
+    tly_new_files files = { NULL, NULL };
     tly_report report = { 0 };
-    const json j = { &pages, "out.json", strlen("out") };
+    const json j = { &files, "out.json", strlen("out") };
     HOLDS(add_json((void *)(uintptr_t)&j, "name", m, &report) == EXIT_DONE);
-    tly_page *page = pages.last;
-    HOLDS(fclose(page->to) == 0);
-    page->to = NULL;
-    HOLDS(is_json(page->text, page->bytes));
-    tly_pages_drop(&pages);
+    tly_new_file *file = files.last;
+    HOLDS(fclose(file->to) == 0);
+    file->to = NULL;
+    HOLDS(is_json(file->text, file->bytes));
+    tly_new_files_drop(&files);
 }
 
 static void check_header(const tally_manifest *m)

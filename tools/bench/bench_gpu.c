@@ -43,7 +43,7 @@ static const struct yardstick {
       "template=read,workgroup=32,vector=16,segments=1,chunk=32768", "read kernel" },
 };
 
-struct tly_gpu {
+struct tly_bench_gpu {
     tally_vulkan *vulkan;
     const struct yardstick *yardstick; /* NULL: so little is nothing to speak of */
     tally_vulkan_kernel *mover;        /* the yardstick's */
@@ -57,14 +57,14 @@ struct tly_gpu {
 
 /* --- the device ------------------------------------------------------------------------------ */
 
-tally_status tly_gpu_make(tly_gpu *gpu, const tally_descriptor *descriptor, const char *plan,
-                          tally_vulkan_kernel **kernel, tally_error *error)
+tally_status tly_bench_gpu_make(tly_bench_gpu *gpu, const tally_descriptor *descriptor,
+                                const char *plan, tally_vulkan_kernel **kernel, tally_error *error)
 {
     const tally_kernel_options options = { .size = sizeof options, .plan = plan };
     return tally_vulkan_kernel_create(gpu->vulkan, descriptor, &options, kernel, error);
 }
 
-static tally_status make_yardstick(tly_gpu *gpu, tally_error *error)
+static tally_status make_yardstick(tly_bench_gpu *gpu, tally_error *error)
 {
     const int64_t words = (int64_t)(gpu->moved / 4);
     for (size_t i = 0; i < sizeof yardsticks / sizeof *yardsticks; i++) {
@@ -84,18 +84,19 @@ static tally_status make_yardstick(tly_gpu *gpu, tally_error *error)
     if (status == TALLY_OK) {
         status = tally_descriptor_parse(word, &flat, error);
     }
-    return status == TALLY_OK ? tly_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error)
-                              : status;
+    return status == TALLY_OK
+               ? tly_bench_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error)
+               : status;
 }
 
 /* With what a reading takes beyond the tensor. */
-static size_t input_bytes(const tly_gpu *gpu)
+static size_t input_bytes(const tly_bench_gpu *gpu)
 {
     const size_t least = (size_t)gpu->words * 4;
     return gpu->in_bytes > least ? gpu->in_bytes : least;
 }
 
-static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *device,
+static tally_status prepare(tly_bench_gpu *gpu, tally_context *context, const char *device,
                             tally_error *error)
 {
     tally_status status = tally_vulkan_open(context, device, &gpu->vulkan, error);
@@ -113,11 +114,11 @@ static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *de
     return status;
 }
 
-tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                          size_t out_bytes, tly_moves moves, size_t moved, tly_gpu **gpu,
-                          tally_error *error)
+tally_status tly_bench_gpu_open(tally_context *context, const char *device, size_t in_bytes,
+                                size_t out_bytes, tly_moves moves, size_t moved,
+                                tly_bench_gpu **gpu, tally_error *error)
 {
-    tly_gpu *made = calloc(1, sizeof *made);
+    tly_bench_gpu *made = calloc(1, sizeof *made);
     if (!made) {
         error->status = TALLY_OUT_OF_MEMORY;
         strcpy(error->field, "memory");
@@ -130,13 +131,13 @@ tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_
     made->out_bytes = out_bytes;
     tally_status status = prepare(made, context, device, error);
     if (status != TALLY_OK) {
-        tly_gpu_close(&made);
+        tly_bench_gpu_close(&made);
     }
     *gpu = made;
     return status;
 }
 
-void tly_gpu_close(tly_gpu **gpu)
+void tly_bench_gpu_close(tly_bench_gpu **gpu)
 {
     if (*gpu) {
         tally_vulkan_buffer_destroy(&(*gpu)->other);
@@ -148,7 +149,8 @@ void tly_gpu_close(tly_gpu **gpu)
     }
 }
 
-tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes, tally_error *error)
+tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, size_t bytes,
+                                tally_error *error)
 {
     if (input == 0) {
         return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, in, bytes, error);
@@ -159,8 +161,8 @@ tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes,
     return status == TALLY_OK ? tally_vulkan_buffer_write(gpu->other, 0, in, bytes, error) : status;
 }
 
-tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int input, void *out,
-                         size_t bytes, tally_error *error)
+tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,
+                               void *out, size_t bytes, tally_error *error)
 {
     tally_vulkan_buffers buffers = { .size = sizeof buffers };
     tally_vulkan_buffer_info(input == 0 ? gpu->sets.in : gpu->other, &buffers.in);
@@ -180,7 +182,7 @@ tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int in
 /* --- timing ---------------------------------------------------------------------------------- */
 
 typedef struct bench {
-    tly_gpu *gpu;
+    tly_bench_gpu *gpu;
     const tally_vulkan_kernel *kernel[ROWS]; /* NULL: not in this race */
     double all;                              /* seconds of all runs */
     int runs;
@@ -190,7 +192,7 @@ typedef struct bench {
 
 static tally_status take_one(bench *b, int row, double *seconds)
 {
-    tly_gpu *gpu = b->gpu;
+    tly_bench_gpu *gpu = b->gpu;
     tly_gpu_sets_turn(&gpu->sets, &gpu->buffers);
     if (row == DEVICE_COPY && gpu->moves == TLY_COPIES && !b->kernel[BASE]) {
         return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out, gpu->moved,
@@ -254,9 +256,9 @@ static void sum_up(bench *b, tly_timing *timing)
     }
 }
 
-tally_status tly_gpu_time(tly_gpu *gpu, const tally_vulkan_kernel *kernel,
-                          const tally_vulkan_kernel *base, double seconds,
-                          tly_time_progress progress, tly_timing *timing, tally_error *error)
+tally_status tly_bench_gpu_time(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel,
+                                const tally_vulkan_kernel *base, double seconds,
+                                tly_time_progress progress, tly_timing *timing, tally_error *error)
 {
     bench b = {
         .gpu = gpu,

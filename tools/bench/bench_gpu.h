@@ -8,33 +8,33 @@
 #include <tally/vulkan.h>
 
 /* A device with the tensors' buffers on it. */
-typedef struct tly_gpu tly_gpu;
+typedef struct tly_bench_gpu tly_bench_gpu;
 
 /* `device` as a selector. Beside kernels there are copies or reads of `moved` bytes. */
-tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                          size_t out_bytes, tly_moves moves, size_t moved, tly_gpu **gpu,
-                          tally_error *error);
-void tly_gpu_close(tly_gpu **gpu);
+tally_status tly_bench_gpu_open(tally_context *context, const char *device, size_t in_bytes,
+                                size_t out_bytes, tly_moves moves, size_t moved,
+                                tly_bench_gpu **gpu, tally_error *error);
+void tly_bench_gpu_close(tly_bench_gpu **gpu);
 
 /* Kernels on it; they go before it does. */
-tally_status tly_gpu_make(tly_gpu *gpu, const tally_descriptor *descriptor, const char *plan,
-                          tally_vulkan_kernel **kernel, tally_error *error);
+tally_status tly_bench_gpu_make(tly_bench_gpu *gpu, const tally_descriptor *descriptor,
+                                const char *plan, tally_vulkan_kernel **kernel, tally_error *error);
 
 /* Inputs that lie there side by side; the one that is timed as often as it takes to fill caches. */
-enum { TLY_GPU_INPUTS = 2 };
+enum { TLY_BENCH_GPU_INPUTS = 2 };
 
 /* Uploads an input: the first, which is timed, or another. */
-tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes,
-                          tally_error *error);
+tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, size_t bytes,
+                                tally_error *error);
 
 /* One run on an input that is filled and an output of zeros, which `out` gets. */
-tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int input, void *out,
-                         size_t bytes, tally_error *error);
+tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,
+                               void *out, size_t bytes, tally_error *error);
 
 /* The kernel in turns with the device's own copy and a copy kernel, or with a kernel that only
  * reads; or with `base` where that is not NULL. All of it takes about `seconds`; 0: 2. */
-tally_status tly_gpu_time(tly_gpu *gpu, const tally_vulkan_kernel *kernel,
-                          const tally_vulkan_kernel *base, double seconds,
-                          tly_time_progress progress, tly_timing *timing, tally_error *error);
+tally_status tly_bench_gpu_time(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel,
+                                const tally_vulkan_kernel *base, double seconds,
+                                tly_time_progress progress, tly_timing *timing, tally_error *error);
 
 #endif

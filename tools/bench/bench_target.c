@@ -81,9 +81,9 @@ static tally_status open_device(tly_bench_target *target, const char *cache_fold
     tally_status status = tally_context_create(&options, &target->context, error);
 #ifdef TALLY_VULKAN
     if (status == TALLY_OK && on_gpu(target)) {
-        status = tly_gpu_open(target->context, target->selector, target->in_bytes,
-                              target->out_bytes, tly_bench_target_moves(target), target->ceiling,
-                              &target->gpu, error);
+        status = tly_bench_gpu_open(target->context, target->selector, target->in_bytes,
+                                    target->out_bytes, tly_bench_target_moves(target),
+                                    target->ceiling, &target->gpu, error);
     }
 #endif
     return status;
@@ -192,7 +192,7 @@ int tly_bench_target_fill(tly_bench_target *target, int input, const tly_kind *k
 #ifdef TALLY_VULKAN
     tally_error error = TALLY_ERROR_INIT;
     if (target->gpu &&
-        tly_gpu_fill(target->gpu, input, *in, target->in_bytes, &error) != TALLY_OK) {
+        tly_bench_gpu_fill(target->gpu, input, *in, target->in_bytes, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
 #endif
@@ -202,7 +202,7 @@ int tly_bench_target_fill(tly_bench_target *target, int input, const tly_kind *k
 void tly_bench_target_close(tly_bench_target *target)
 {
 #ifdef TALLY_VULKAN
-    tly_gpu_close(&target->gpu);
+    tly_bench_gpu_close(&target->gpu);
 #endif
     tally_context_destroy(&target->context);
     for (int k = 0; k < TLY_INPUTS; k++) {
@@ -225,7 +225,7 @@ tally_status tly_bench_target_make(tly_bench_target *target, const char *plan, t
                                            .plan = plan };
 #ifdef TALLY_VULKAN
     if (target->gpu) {
-        return tly_gpu_make(target->gpu, &target->job.descriptor, plan, &runner->gpu, error);
+        return tly_bench_gpu_make(target->gpu, &target->job.descriptor, plan, &runner->gpu, error);
     }
 #endif
     return tally_kernel_create(target->context, &target->job.descriptor, &options, &runner->cpu,
@@ -245,8 +245,8 @@ tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *ru
 {
 #ifdef TALLY_VULKAN
     if (target->gpu) {
-        return tly_gpu_run(target->gpu, runner->gpu, TLY_JUDGED, target->out, target->out_bytes,
-                           error);
+        return tly_bench_gpu_run(target->gpu, runner->gpu, TLY_JUDGED, target->out,
+                                 target->out_bytes, error);
     }
 #endif
     const tally_run_options with = { .size = sizeof with, .threads = target->threads };
@@ -267,8 +267,8 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
 {
 #ifdef TALLY_VULKAN
     if (target->gpu) {
-        return tly_gpu_time(target->gpu, runner->gpu, base ? base->gpu : NULL, seconds, progress,
-                            timing, error);
+        return tly_bench_gpu_time(target->gpu, runner->gpu, base ? base->gpu : NULL, seconds,
+                                  progress, timing, error);
     }
 #endif
     tly_race race = { .kernel = runner->cpu,

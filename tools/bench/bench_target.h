@@ -29,9 +29,9 @@ typedef struct tly_bench_target {
     size_t operand_bytes[TALLY_MAX_OPERANDS];   /* of the buffers; 0: no such operand */
     size_t operand_touched[TALLY_MAX_OPERANDS]; /* each element once */
     size_t bytes;                               /* each logical element of both tensors once */
-    size_t moved;        /* by a scan's copy, read and written, or by a reduction's read */
-    size_t ceiling;      /* what a copy takes from one buffer to the other, or what is read */
-    struct tly_gpu *gpu; /* NULL: on a CPU */
+    size_t moved;              /* by a scan's copy, read and written, or by a reduction's read */
+    size_t ceiling;            /* what a copy takes from one buffer to the other, or what is read */
+    struct tly_bench_gpu *gpu; /* NULL: on a CPU */
 } tly_bench_target;
 
 /* A kernel for a target, either for a CPU or for a device. All zero is none. */

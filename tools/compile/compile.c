@@ -18,7 +18,7 @@ static int no_memory(tly_report *report)
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the names of files");
 }
 
-typedef int (*maker)(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+typedef int (*maker)(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                      tly_report *report);
 
 /* What is made, by the end of its file's name. */
@@ -99,9 +99,9 @@ static void put_name(FILE *to, const char *name)
 
 /* What OUT is made of, in make's form. Packs alone are for several profiles. */
 static int add_depfile(const tly_options *options, const tly_batch *batch, int several,
-                       tly_pages *pages, tly_report *report)
+                       tly_new_files *files, tly_report *report)
 {
-    FILE *to = options->depfile ? tly_pages_add(pages, options->depfile) : NULL;
+    FILE *to = options->depfile ? tly_new_files_add(files, options->depfile) : NULL;
     if (!to) {
         return options->depfile ? no_memory(report) : EXIT_DONE;
     }
@@ -129,28 +129,28 @@ static int add_depfile(const tly_options *options, const tly_batch *batch, int s
 int tly_verb_compile(const tly_options *options, tly_report *report)
 {
     tly_batch batch = { 0 };
-    tly_pages pages = { 0 };
+    tly_new_files files = { 0 };
     maker make = NULL;
     int status = find_maker(options, &make, report);
     if (!status) {
         status = list_words(options, &batch, report);
     }
     if (!status && make) {
-        status = make(options, &batch, &pages, report);
+        status = make(options, &batch, &files, report);
         if (status) {
             tly_batch_where(&batch, report);
         }
     }
     if (!status) {
-        status = add_depfile(options, &batch, make == tly_pack_make, &pages, report);
+        status = add_depfile(options, &batch, make == tly_pack_make, &files, report);
     }
     if (!status) {
-        status = tly_pages_are_apart(&pages, batch.files, batch.file_count, report);
+        status = tly_new_files_are_apart(&files, batch.files, batch.file_count, report);
     }
     if (!status) {
-        status = tly_pages_write(&pages, report);
+        status = tly_new_files_write(&files, report);
     }
-    tly_pages_drop(&pages);
+    tly_new_files_drop(&files);
     tly_batch_end(&batch);
     return status;
 }

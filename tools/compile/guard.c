@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keeps a header from being read twice; see pages.h. */
-#include "../files/pages.h"
+/* What keeps a header from being read twice; see new_files.h. */
+#include "../files/new_files.h"
 
 #include "../../runtime/host/hash.h"
 

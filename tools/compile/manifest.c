@@ -77,7 +77,7 @@ static int make_all(const tly_options *options, const tly_batch *batch,
 /* ---- JSON ---- */
 
 typedef struct json {
-    tly_pages *pages;
+    tly_new_files *files;
     const char *out;
     size_t stem; /* of out, in front of .json */
 } json;
@@ -203,7 +203,7 @@ static int add_modules(const json *j, const tally_manifest *m, tly_report *repor
     char path[MOST_PATH];
     for (uint32_t i = 0; i < m->module_count; i++) {
         const int status = path_of(j, i, path, report);
-        FILE *to = status ? NULL : tly_pages_add(j->pages, path);
+        FILE *to = status ? NULL : tly_new_files_add(j->files, path);
         if (!to) {
             return status ? status : no_memory(report);
         }
@@ -232,7 +232,7 @@ static int add_json(void *user, const char *name, const tally_manifest *m, tly_r
     const json *j = user;
     (void)name;
     int status = add_modules(j, m, report);
-    FILE *to = status ? NULL : tly_pages_add(j->pages, j->out);
+    FILE *to = status ? NULL : tly_new_files_add(j->files, j->out);
     if (!to) {
         return status ? status : no_memory(report);
     }
@@ -267,10 +267,10 @@ static int add_json(void *user, const char *name, const tally_manifest *m, tly_r
     return status;
 }
 
-int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                       tly_report *report)
 {
-    json j = { pages, options->out, strlen(options->out) - strlen(".json") };
+    json j = { files, options->out, strlen(options->out) - strlen(".json") };
     if (batch->count != 1) {
         tly_refuse(report, EXIT_USAGE, "usage", "%s holds one kernel, and there are %zu",
                    options->out, batch->count);
@@ -305,11 +305,11 @@ static int put_header(FILE *to, const void *state, tly_report *report)
     return make_all(h->options, h->batch, add_header, to, report);
 }
 
-int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                         tly_report *report)
 {
     const header h = { options, batch };
-    FILE *to = tly_pages_add(pages, options->out);
+    FILE *to = tly_new_files_add(files, options->out);
     if (!to) {
         return no_memory(report);
     }

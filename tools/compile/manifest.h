@@ -3,17 +3,17 @@
 #ifndef TLY_TOOL_MANIFEST_H
 #define TLY_TOOL_MANIFEST_H
 
-#include "../files/pages.h"
+#include "../files/new_files.h"
 #include "batch.h"
 
 #include <tally/manifest.h>
 
 /* The manifest of the one kernel as JSON, and a file for each of its modules. */
-int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                       tly_report *report);
 
 /* Those of all kernels as one C header. */
-int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                         tly_report *report);
 
 /* manifest_header.c: what a header begins with; one kernel of it. */

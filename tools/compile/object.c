@@ -181,13 +181,13 @@ static int make(const tly_options *options, const tly_targets *targets, const tl
 }
 
 static int add_header(const char *path, const tly_batch *batch, const tly_targets *targets,
-                      tly_pages *pages, tly_report *report)
+                      tly_new_files *files, tly_report *report)
 {
-    FILE *to = tly_pages_add(pages, path);
+    FILE *to = tly_new_files_add(files, path);
     return to ? tly_prototypes_write(to, path, batch, targets, report) : no_memory(report);
 }
 
-int tly_object_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_object_make(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                     tly_report *report)
 {
     tly_targets targets;
@@ -203,11 +203,11 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
     if (status) {
         return status;
     }
-    FILE *to = tly_pages_add(pages, options->out);
+    FILE *to = tly_new_files_add(files, options->out);
     if (!to) {
         return no_memory(report);
     }
     status = make(options, &targets, batch, to, report);
     return status || !options->header ? status
-                                      : add_header(options->header, batch, &targets, pages, report);
+                                      : add_header(options->header, batch, &targets, files, report);
 }

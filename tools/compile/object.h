@@ -4,11 +4,11 @@
 #ifndef TLY_TOOL_OBJECT_H
 #define TLY_TOOL_OBJECT_H
 
-#include "../files/pages.h"
+#include "../files/new_files.h"
 #include "batch.h"
 #include "targets.h"
 
-int tly_object_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_object_make(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                     tly_report *report);
 
 /* prototypes.c: the header that is called `path`, of functions for `targets`. */

@@ -205,11 +205,11 @@ static int make_all(work *w, tly_report *report)
 
 /* ---- a pack ---- */
 
-static int put_pack(const work *w, const char *path, tly_pages *pages, tly_report *report)
+static int put_pack(const work *w, const char *path, tly_new_files *files, tly_report *report)
 {
     size_t count;
     void *bytes = tly_pack_write(w->entries, w->entry_count, &count);
-    FILE *to = bytes ? tly_pages_add(pages, path) : NULL;
+    FILE *to = bytes ? tly_new_files_add(files, path) : NULL;
     if (to) {
         fwrite(bytes, 1, count, to);
     }
@@ -230,7 +230,7 @@ static int find_targets(tly_targets *targets, const tly_options *options, tly_re
     return status;
 }
 
-static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_report *report)
+static int fill_pack(work *w, const tly_options *options, tly_new_files *files, tly_report *report)
 {
     const tally_context_options context = { .size = sizeof context,
                                             .threads = options->jobs,
@@ -253,10 +253,10 @@ static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_
             "no kernel is needed for empty tensors, and none kept that a generator of "
             "another build makes");
     }
-    return status ? status : put_pack(w, options->out, pages, report);
+    return status ? status : put_pack(w, options->out, files, report);
 }
 
-int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                   tly_report *report)
 {
     work w = { .batch = batch,
@@ -273,7 +273,7 @@ int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages 
     /* Kernels that a pack has would not be stored once more. */
     setenv("TALLY_PACK", "", 1);
     pthread_mutex_init(&w.lock, NULL);
-    const int status = fill_pack(&w, options, pages, report);
+    const int status = fill_pack(&w, options, files, report);
     tally_context_destroy(&w.context);
     for (size_t i = 0; i < w.entry_count; i++) {
         free((void *)w.entries[i].bytes);

@@ -3,11 +3,11 @@
 #ifndef TLY_TOOL_PACK_H
 #define TLY_TOOL_PACK_H
 
-#include "../files/pages.h"
+#include "../files/new_files.h"
 #include "batch.h"
 
 /* For the levels and the profiles of the options; levels alone where neither is named. */
-int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_new_files *files,
                   tly_report *report);
 
 #endif
