@@ -6,6 +6,7 @@ Competitor; a competitor that cannot do a case is one whose `refusal` says why.
 """
 
 import ctypes
+import json
 import pathlib
 import subprocess
 import sys
@@ -73,6 +74,13 @@ def find_tally(build):
         sys.exit(f"bench: no libtally.so under {build}: build Tally, or name its folder with "
                  "--build, or measure the peers alone with --without-tally")
     return found[0].resolve()
+
+
+def first_kernels(folder, library, words, runs):
+    """The report of first.c; None where it fails."""
+    done = subprocess.run([str(folder / "first"), str(library), str(runs)],
+                          input="\n".join(words) + "\n", stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def address(array):
@@ -163,6 +171,13 @@ class Error(ctypes.Structure):
                 ("message", ctypes.c_char * 232), ("hint", ctypes.c_char * 120)]
 
 
+class Operand(ctypes.Structure):
+    """tally_operand"""
+    _fields_ = [("dtype", ctypes.c_int32), ("place", ctypes.c_int32), ("axes", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32), ("strides", ctypes.c_int64 * 8),
+                ("offset", ctypes.c_int64)]
+
+
 class Descriptor(ctypes.Structure):
     """tally_descriptor"""
     _fields_ = ([("size", ctypes.c_size_t)] +
@@ -171,12 +186,22 @@ class Descriptor(ctypes.Structure):
                   "axes_given")] +
                 [("sizes", ctypes.c_int64 * 8), ("in_strides", ctypes.c_int64 * 8),
                  ("in_offset", ctypes.c_int64), ("out_strides", ctypes.c_int64 * 8),
-                 ("out_offset", ctypes.c_int64)])
+                 ("out_offset", ctypes.c_int64), ("operands", Operand * 4)] +
+                [(name, ctypes.c_char * 128) for name in ("map", "coef", "post", "reset")] +
+                [("carry", ctypes.c_int32), ("segment_dtype", ctypes.c_int32),
+                 ("segments", ctypes.c_int64), ("every", ctypes.c_int64)])
 
 
 class KernelOptions(ctypes.Structure):
     """tally_kernel_options"""
     _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("plan", ctypes.c_char_p)]
+
+
+class Buffers(ctypes.Structure):
+    """tally_buffers"""
+    _fields_ = [("size", ctypes.c_size_t), ("input", ctypes.c_void_p), ("out", ctypes.c_void_p),
+                ("operand", ctypes.c_void_p * 4), ("offsets", ctypes.c_void_p),
+                ("carry_in", ctypes.c_void_p), ("carry_out", ctypes.c_void_p)]
 
 
 class Kinds:
@@ -211,6 +236,7 @@ class Tally:
         self.library.tally_version.restype = ctypes.c_char_p
         self.clock = ctypes.CDLL(str(folder / "libbench.so"))
         self.clock.repeat_kernel.restype = ctypes.c_double
+        self.clock.repeat_buffers.restype = ctypes.c_double
         self.context = ctypes.c_void_p()
         self.call("tally_context_create", None, ctypes.byref(self.context))
 
@@ -227,13 +253,17 @@ class Tally:
     def version(self):
         return self.library.tally_version().decode()
 
-    def competitors(self, problem, threads):
-        kernel = ctypes.c_void_p()
+    def kernel(self, word):
+        made = ctypes.c_void_p()
         options = KernelOptions(size=ctypes.sizeof(KernelOptions), device=self.device.encode())
+        descriptor = self.parse(word)
+        self.call("tally_kernel_create", self.context, ctypes.byref(descriptor),
+                  ctypes.byref(options), ctypes.byref(made))
+        return made
+
+    def competitors(self, problem, threads):
         try:
-            descriptor = self.parse(problem.case.word)
-            self.call("tally_kernel_create", self.context, ctypes.byref(descriptor),
-                      ctypes.byref(options), ctypes.byref(kernel))
+            kernel = self.kernel(problem.case.word)
         except Refused as refused:
             yield Competitor("Tally", refusal=str(refused))
             return

@@ -16,7 +16,8 @@ import report  # noqa: E402
 
 MARKS = {"Tally": ("o", "#c0392b"), "C loop": ("s", "#7f8c8d"), "gcc inscan": ("D", "#34495e"),
          "C -O3": ("s", "#7f8c8d"), "C -Ofast": ("D", "#34495e"),
-         "numpy": ("^", "#2980b9"), "torch": ("v", "#e67e22"), "ONNX Runtime": ("P", "#27ae60")}
+         "numpy": ("^", "#2980b9"), "torch": ("v", "#e67e22"), "ONNX Runtime": ("P", "#27ae60"),
+         "Tally + numpy": ("X", "#8e44ad"), "Inductor": ("P", "#d35400")}
 
 
 def panel(axes, run, threads, ceiling):

@@ -45,7 +45,23 @@ double repeat_kernel(tally_status (*run)(const tally_kernel *, const void *, voi
     return (now() - start) / (double)count;
 }
 
-/* Of a copy or a read. The copier is awake for this alone: its threads spin. */
+/* `run` is tally_kernel_run_buffers. */
+double repeat_buffers(tally_status (*run)(const tally_kernel *, const tally_buffers *,
+                                          const tally_run_options *, tally_error *),
+                      const tally_kernel *kernel, const tally_buffers *buffers, int32_t threads,
+                      int64_t count)
+{
+    const tally_run_options options = { .size = sizeof options, .threads = threads };
+    double start = now();
+    for (int64_t i = 0; i < count; i++) {
+        tally_status status = run(kernel, buffers, &options, NULL);
+        if (status != TALLY_OK)
+            return status;
+    }
+    return (now() - start) / (double)count;
+}
+
+/* Of a copy, a read or a move. The copier is awake for this alone: its threads spin. */
 double repeat_copy(tly_copier *copier, tly_moves moves, int kind, const void *in, void *out,
                    int64_t bytes, int64_t count)
 {

@@ -7,10 +7,8 @@ DIR/NAME.json, DIR/NAME.md and DIR/NAME.svg.
 
 import argparse
 import datetime
-import json
 import pathlib
 import random
-import subprocess
 import sys
 import time
 
@@ -81,14 +79,6 @@ def measure(problem, competitors, rounds, order):
     return results
 
 
-def first_kernels(folder, library, measured, runs):
-    """The report of first.c on every word that Tally has a kernel for; None where that fails."""
-    words = [case["word"] for case in measured if report.measured(case, "Tally", 1)]
-    done = subprocess.run([str(folder / "first"), str(library), str(runs)],
-                          input="\n".join(words) + "\n", stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
 def main():
     options = arguments()
     selected = cases.select(options.cases)
@@ -131,7 +121,8 @@ def main():
                         if count in threads},
             "results": measure(problem, competitors, options.rounds, order)})
     if library and not options.quick:
-        run["first"] = first_kernels(folder, library, run["cases"], FIRST_RUNS)
+        words = [case["word"] for case in run["cases"] if report.measured(case, "Tally", 1)]
+        run["first"] = native.first_kernels(folder, library, words, FIRST_RUNS)
     run["minutes"] = round((time.monotonic() - start) / 60, 1)
 
     out = record.folder(options)
