@@ -144,7 +144,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
  * AVX2 .23, .20 and .085, .11 (past the cache .24, .21 and .19, .17; of numbers in [0, 1) and masks
  * of them, which fall below the range, .22, .50 and .19, .35), f16 AVX-512 .19 and .10, AVX2 .20
  * and .24, f64 .20 and .13 (past the cache .35 and .36), AVX2 .22 and .22. i32 products of 100,
- * AVX-512, AVX2, SSE .54, .80, 1.39 and .44, .57, .94. */
+ * AVX-512, AVX2, SSE .54, .80, 1.39 and .44, .57, .94. Products with post, AVX2, of a move: rows of
+ * 96, 100, 192 .44, .39, .64 and .44, .43, .47 (Zen 4). */
 static int is_long(const tly_problem *p, const tly_target *t)
 {
     enum { LONG_OF_FOURS = 48 };
@@ -157,6 +158,9 @@ static int is_long(const tly_problem *p, const tly_target *t)
                    most * t->vector_bytes;
     if (p->rows.length > 0)
         return fours && p->rows.length >= LONG_OF_FOURS;
+    if (tly_has_expression(p, TLY_EXPRESSION_POST) && tly_is_checked_as(p, TLY_CHECK_PRODUCTS) &&
+        t->mask_bytes != 1)
+        return 1;
     return !p->rows.is_medium || p->acc == TALLY_F64 || fours || tly_multiplies_integers(p);
 }
 

@@ -95,7 +95,7 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
 /* The part of a row that is in a block. */
 typedef struct tly_rows_span {
     tly_row at;      /* its input and its operands in memory */
-    kir_value to;    /* where its results are stored: in the buffer, or in memory */
+    kir_value to;    /* where its results are stored: in the buffer, or in memory; 0: nowhere */
     kir_value lines; /* i1: `to` is whole lines of memory, to be stored past the cache; 0: never */
     kir_value prescaled; /* i1: results stay in scratch, as accumulators; 0: never */
     kir_value count;     /* elements */

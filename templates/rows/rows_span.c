@@ -217,6 +217,8 @@ static void keep_or_store(tly_rows *r, const tly_rows_span *g, kir_value i, kir_
                           kir_value *y, unsigned n)
 {
     tly_region way = { 0 };
+    if (g->to == 0)
+        return;
     if (r->deferred) {
         keep_acc_results(r, i, y, n);
         return;

@@ -212,6 +212,31 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
     emit_end(c, &redo);
 }
 
+/* The flags of a span of products whose results went through `post` while it was scanned: where
+ * there are some, those of the same loop without that, since small results underflow there. Results
+ * that were prescaled did not. */
+static kir_value flags_again(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
+                             kir_value count, const tly_rows_attempt *attempt,
+                             tly_rows_state from, kir_value flags)
+{
+    tly_build *c = r->c;
+    kir_value some = raised(c, flags);
+    tly_rows_span look = *g;
+    tly_rows_seen seen = { 0, 0, 0, 0 };
+    tly_region again = { .state = { &flags } };
+    if (!r->posts || r->deferred || !tly_checks_products(c))
+        return flags;
+    look.to = look.lines = look.leaves = look.prescaled = 0;
+    if (attempt)
+        some = band(c, some, tly_not(c, attempt->prescaled));
+    emit_if(c, &again, some);
+    tly_rows_run(r, &look, in, count, TLY_ROWS_RESULTS, &from, &seen);
+    kir_keep(c->b, from.last[0]); /* the optimiser would leave out what nothing uses */
+    flags = kir_flags(c->b);
+    emit_end(c, &again);
+    return flags;
+}
+
 /* Scans a span once in fast mode. attempt: which, if rows may be prescaled; else NULL. Returns i1:
  * the span must be scanned again; 0: never. */
 static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
@@ -238,7 +263,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_span *g, const tly_rows_s
     else
         tly_rows_run(r, &to, in, count, what, s, &seen);
     if (r->by_flags || r->ends_by_flags) {
-        flags = kir_flags(c->b);
+        flags = flags_again(r, g, in, count, attempt, from, kir_flags(c->b));
         if (r->totals) /* with no results a step was looked at in vain */
             flags = choose(c, r->only_total, like(c, flags, 0), flags);
     }

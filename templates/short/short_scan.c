@@ -233,7 +233,7 @@ static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vec
         y = results(s, w, last, &at);
     h->before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
     h->seen.most = see(s, what, h->seen.most, w, y);
-    if (shows)
+    if (shows || at.scaled)
         out = shown(s, y, last, &at);
     if (at.scaled)
         out = tly_short_unscaled(s, as_bits(s, out), &h->seen);
