@@ -216,8 +216,8 @@ static void redo(tly_rows *r, const tly_rows_span *g, kir_value out, tly_rows_st
  * there are some, those of the same loop without that, since small results underflow there. Results
  * that were prescaled did not. */
 static kir_value flags_again(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
-                             kir_value count, const tly_rows_attempt *attempt,
-                             tly_rows_state from, kir_value flags)
+                             kir_value count, const tly_rows_attempt *attempt, tly_rows_state from,
+                             kir_value flags)
 {
     tly_build *c = r->c;
     kir_value some = raised(c, flags);
