@@ -326,4 +326,22 @@ kir_value tly_rows_acc_results_at(tly_rows *r, kir_value i);
  * (tly_rows_unscale). */
 void tly_rows_store_deferred(tly_rows *r, const tly_rows_span *g, kir_value count, kir_value *most);
 
+/* ---- flags (rows_flags.c) ---- */
+
+/* The flags of a span of products whose results went through `post` while it was scanned: where
+ * there are some, those of the same loop without that, since small results underflow there. Results
+ * that were prescaled did not. */
+kir_value tly_rows_flags_again(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in,
+                               kir_value count, const tly_rows_attempt *attempt,
+                               tly_rows_state from, kir_value flags);
+/* i1: a span must be scanned again in safe mode. */
+kir_value tly_rows_flags_out_of_range(tly_rows *r, const tly_rows_span *g,
+                                      const tly_rows_source *in, kir_value flags,
+                                      tly_rows_state *s);
+/* i1: all products ended below the normal numbers, but a result is shown as infinite. A product may
+ * have come back from below the normal numbers where the plain loop's did not, and be infinite in
+ * the output though finite as an accumulator. may (i1): that is possible. */
+kir_value tly_rows_shown_out_of_range(tly_rows *r, const tly_rows_span *g, kir_value may,
+                                      const tly_rows_state *from, const tly_rows_state *s);
+
 #endif
