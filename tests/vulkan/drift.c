@@ -21,9 +21,13 @@ static const struct {
     { "cumprod:f32:100000:axis=0", 1, 0, "template=subgroups,vector=4,segments=2,chunk=4096" },
     { "cumprod:f32:100000x4:axis=0", LANES, 0, "template=subgroups,vector=1,segments=4" },
     { "cumprod:f32:100000x4:axis=0", LANES, 0, "template=columns,chunk=1024" },
+    { "cumprod:f32:100000:axis=0,post=2*y/2", 1, 0,
+      "template=workgroups,workgroup=32,vector=4,segments=2" },
     { "prod:f32:100000:axes=0", 1, 0, NULL },
     { "prod:f32:100000x4:axes=0", LANES, 0, "template=reduce_lanes,segments=1,chunk=1024" },
     { "cumprod:f32:100000:axis=0", 1, 1, "template=look_back,workgroup=64,vector=4,segments=2" },
+    { "cumprod:f32:100000:axis=0,post=2*y/2", 1, 1,
+      "template=look_back,workgroup=64,vector=4,segments=2" },
     { "cumprod:f32:100000x4:axis=0", LANES, 1,
       "template=look_back_lanes,team=4,workgroup=256,segments=8" },
 };
