@@ -20,7 +20,7 @@ static int takes_few(const tly_short *s)
     const tly_build *c = s->c;
     int masked = tly_target_masks(c->t, c->bytes[TLY_IN]) &&
                  tly_target_masks(c->t, c->bytes[TLY_OUT]);
-    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && s->outer == NULL &&
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && !s->maps &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -230,18 +230,19 @@ static kir_value map_batch(tly_build *c, const tly_short *s, kir_value count)
     return s->mapped;
 }
 
-void tly_build_short(tly_build *build, tly_launch *launch)
+void tly_build_short(tly_build *word, tly_launch *launch)
 {
-    const int maps = build->p->program.type != 0;
-    const tly_problem problem = mapped_problem(build);
-    tly_build inner = *build, *c = maps ? &inner : build;
+    const int maps = word->p->program.type != 0;
+    const tly_problem problem = mapped_problem(word);
+    tly_build inner = *word, *c = maps ? &inner : word;
     if (maps) {
         inner.p = &problem;
-        inner.bytes[TLY_IN] = build->element_bytes;
+        inner.bytes[TLY_IN] = word->element_bytes;
     }
     tly_short s = begin_short(c);
-    s.outer = maps ? build : NULL;
-    s.is_staged = tly_raises_flags(build->p, TLY_EXPRESSION_MAP);
+    s.word = word;
+    s.maps = maps;
+    s.is_staged = tly_raises_flags(word->p, TLY_EXPRESSION_MAP);
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     tly_region rest = { 0 }, l = { 0 };
     if (s.fixed)
@@ -261,9 +262,9 @@ void tly_build_short(tly_build *build, tly_launch *launch)
     emit_for(c, &l, begin, end, together);
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
-    s.batch = tly_row_address(build, l.i);
+    s.batch = tly_row_address(word, l.i);
     tly_short_piece batch = {
-        .in = s.is_staged ? map_batch(build, &s, count) : s.batch.at[TLY_IN],
+        .in = s.is_staged ? map_batch(word, &s, count) : s.batch.at[TLY_IN],
         .count = count,
         .first = imm(c, 0),
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),

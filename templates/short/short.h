@@ -36,9 +36,10 @@ typedef struct tly_short {
     /* With `fixed`: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
-    /* Of words with expressions: the one that builds these. What `c` builds has mapped elements as
-     * its input. Else NULL. */
-    tly_build *outer;
+    /* Builds the problem of the word, and `c` one without expressions, whose input is the mapped
+     * elements. Without expressions both are the same. */
+    tly_build *word;
+    int maps;      /* the word has expressions */
     tly_row batch; /* where the batch lies */
     int is_staged; /* 1: the batch is mapped first, into scratch at `mapped`; 0: in registers */
     kir_value mapped;

@@ -94,12 +94,12 @@ kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, i
 tly_place tly_short_place(tly_short *s, const tly_short_piece *p, kir_value i)
 {
     static const tly_place unknown = { .address = NULL };
-    return s->outer == NULL ? unknown : tly_place_in(&s->batch, add(s->c, p->first, i), 0);
+    return !s->maps ? unknown : tly_place_in(&s->batch, add(s->c, p->first, i), 0);
 }
 
 static int maps_in_registers(const tly_short *s)
 {
-    return s->outer != NULL && !s->is_staged;
+    return s->maps && !s->is_staged;
 }
 
 int64_t tly_short_element_bytes(const tly_short *s)
@@ -188,7 +188,7 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
 
 static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value *v)
 {
-    tly_build *c = s->outer != NULL ? s->outer : s->c;
+    tly_build *c = s->word;
     kir_value to = tly_stored_at(c, p->to, i);
     tly_region way = { 0 };
     unsigned n = tly_pack_run(c, v, s->vectors, 0);
@@ -207,12 +207,12 @@ static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value
 static void prefetch(tly_short *s, const tly_short_piece *p, kir_value i, kir_value from,
                      int64_t elements)
 {
-    const tly_build *c = s->outer != NULL ? s->outer : s->c;
+    const tly_build *c = s->word;
     const int step = c->p->tensor[TLY_IN].step;
     int64_t bytes = elements * c->bytes[TLY_IN];
-    if (s->outer != NULL) {
+    if (s->maps) {
         const tly_place at = tly_short_place(s, p, i);
-        from = at.address(s->outer, &at, TLY_IN);
+        from = at.address(s->word, &at, TLY_IN);
     }
     for (int64_t line = 0; line == 0 || line < bytes; line += 64)
         kir_prefetch(c->b, from, step * (c->plan->prefetch + line));
@@ -265,7 +265,7 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
         tly_place there = tly_place_after(tly_short_place(s, p, l.i), i, 0);
         there.count = whole ? 0 : left;
         if (maps_in_registers(s))
-            x = tly_map_vector(s->outer, &there);
+            x = tly_map_vector(s->word, &there);
         else if (whole)
             x = tly_widen(c, kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN]));
         else
@@ -275,9 +275,9 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
         if (p->to == 0)
             continue;
         kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
-        if (s->outer != NULL)
-            out = tly_post(s->outer, &there, out);
-        tly_pack_run(s->outer != NULL ? s->outer : c, &out, 1, 0);
+        if (s->maps)
+            out = tly_post(s->word, &there, out);
+        tly_pack_run(s->word, &out, 1, 0);
         if (whole)
             kir_store(c->b, to, 0, out, c->bytes[TLY_OUT], 0);
         else
@@ -303,10 +303,10 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
     emit_for(c, &l, imm(c, 0), p->count, imm(c, s->step));
     kir_value from = tly_at(c, p->in, l.i, tly_short_element_bytes(s));
     kir_value there = choose(c, less(c, l.i, whole), from, s->pad);
-    const kir_value left = s->outer != NULL ? sub(c, p->count, l.i) : 0;
+    const kir_value left = s->maps ? sub(c, p->count, l.i) : 0;
     const tly_place first = tly_short_place(s, p, l.i);
     if (maps_in_registers(s))
-        tly_map_step(s->outer, &first, left, x, s->vectors);
+        tly_map_step(s->word, &first, left, x, s->vectors);
     const tly_stretch step = { there, p->to, l.i };
     for (unsigned k = 0; k < s->vectors; k++) {
         const int64_t element = (int64_t)k * c->lanes;
@@ -319,8 +319,8 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
         out[k] = scan_vector(s, &h, x[k], at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
-    if (p->to && s->outer != NULL)
-        tly_post_step(s->outer, &first, left, out, s->vectors);
+    if (p->to && s->maps)
+        tly_post_step(s->word, &first, left, out, s->vectors);
     if (p->to)
         store(s, p, l.i, out);
     prefetch(s, p, l.i, from, s->step);

@@ -12,7 +12,7 @@ static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what
     tly_short_piece now = *p;
     kir_clear_flags(s->c->b);
     now.in = kir_keep(s->c->b, p->in); /* what is loaded from here on comes after */
-    if (s->outer != NULL)
+    if (s->maps)
         now.first = kir_keep(s->c->b, p->first);
     *seen = tly_short_scan(s, &now, what);
     return kir_flags(s->c->b);
@@ -114,7 +114,7 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
 {
     tly_build *c = s->c;
-    const int posts = s->outer != NULL && tly_has_expression(s->outer->p, TLY_EXPRESSION_POST);
+    const int posts = s->maps && tly_has_expression(s->word->p, TLY_EXPRESSION_POST);
     const tly_short_piece look = { .in = p->in, .first = p->first, .count = p->count };
     tly_short_seen seen;
     kir_value flags = flags_of(s, posts ? &look : p, TLY_SHORT_SCALED, &seen);
@@ -160,15 +160,14 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
     const tly_stretch row = { tly_at(c, p->in, l.i, tly_short_element_bytes(s)), p->to, l.i };
     const tly_place here = tly_place_along(&row, 0);
     const tly_place there = tly_short_place(s, p, l.i);
-    kir_value x = s->outer != NULL && !s->is_staged ? tly_map_at(s->outer, &there, 1)
-                                                    : tly_load(c, row.from, 0, 1);
+    kir_value x = s->maps && !s->is_staged ? tly_map_at(s->word, &there, 1)
+                                           : tly_load(c, row.from, 0, 1);
     x = tly_element(c, &here, x);
     kir_value next = tly_combine(c, y, x);
     kir_value shown = tly_show(c, &here, c->p->exclusive ? y : next);
-    if (s->outer != NULL)
-        shown = tly_post(s->outer, &there, shown);
-    tly_store(s->outer != NULL ? s->outer : c, tly_stored_at(c, p->to, l.i), 0, shown,
-              c->bytes[TLY_OUT], 0);
+    if (s->maps)
+        shown = tly_post(s->word, &there, shown);
+    tly_store(s->word, tly_stored_at(c, p->to, l.i), 0, shown, c->bytes[TLY_OUT], 0);
     y = next;
     emit_end(c, &l);
 }
