@@ -129,6 +129,40 @@ Test(cli, operands_of_short_rows)
     }
 }
 
+/* Zeros of files and numbers, with their signs. */
+Test(cli, zeros_are_zeros)
+{
+    static const uint16_t halves[4] = { 0x3c00, 0, 0x8000, 0xbc00 };
+    static const uint16_t results[4] = { 0, 0, 0x8000, 0x8000 };
+    tly_write_file("zeros.csv", "1,0,-0,-1\n", 10);
+    tly_expect_success("/dev/null", "run max:f16:axes=none zeros.csv -o -");
+    tly_expect_npy(NULL, "<f2", "(1, 4)", halves, sizeof halves);
+    tly_expect_success("/dev/null", "run sum:f16:axes=none,a=f16/none,map=x*a zeros.csv a=0 -o -");
+    tly_expect_npy(NULL, "<f2", "(1, 4)", results, sizeof results);
+}
+
+/* A word that leaves out its dtype may have constants that only the file's dtype holds. */
+Test(cli, constants_of_the_files_dtype)
+{
+    static const double wide[1] = { 2 }, product[1] = { 2e300 };
+    tly_put_npy("wide.npy", "<f8", "False", "(1,)", wide, sizeof wide);
+    tly_expect_success("/dev/null", "run sum:axes=0,map=x*1e300 wide.npy -o -");
+    tly_expect_npy(NULL, "<f8", "()", product, sizeof product);
+    tly_put_npy("count.npy", "<i8", "False", "(1,)", (int64_t[1]){ 2 }, 8);
+    tly_expect_failure("/dev/null", "run sum:axes=0,map=x*9e99 count.npy", 2, "map");
+    cr_expect_not_null(strstr(tly_last.err, "9e99 is no i64"), "%s", tly_last.err);
+}
+
+/* One element is one, whatever the rank of its file. */
+Test(cli, one_element_of_any_rank)
+{
+    static const float one[1] = { 3 }, two[1] = { 5 }, less[1] = { 2 };
+    tly_put_npy("scalar.npy", "<f4", "False", "()", two, sizeof two);
+    tly_put_npy("one.npy", "<f4", "False", "(1, 1, 1)", one, sizeof one);
+    tly_expect_success("/dev/null", "run sum:a=/none,map=x-a scalar.npy a=one.npy -o -");
+    tly_expect_npy(NULL, "<f4", "()", less, sizeof less);
+}
+
 /* An operand's dtype is the file's, a number's that of the expressions. */
 Test(cli, operands_have_dtypes)
 {

@@ -111,7 +111,8 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
 
 const tly_template_limits tly_tiles_limits = {
     { "tiles", table, sizeof table / sizeof *table,
-      "This is a view, in which neither axis nor lanes are neighbours in both tensors. So tiles "
+      "Neither axis nor lanes are neighbours in all tensors, as in views and with broadcast "
+      "operands. So tiles "
       "are turned in registers, or elements go one by one." },
     0,
     tly_choices_of_tiles,

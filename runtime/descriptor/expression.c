@@ -94,11 +94,38 @@ static int shown(const parser *p, int at)
     return length;
 }
 
+/* What other languages write, and how it is written here. */
+static void hint_here(parser *p)
+{
+    static const struct {
+        char character;
+        const char *hint;
+    } hints[] = {
+        { '^', "a power is a product, as in x*x" },
+        { '*', "a power is a product, as in x*x" },
+        { '.', "a number begins with a digit, as in 0.5" },
+        { ' ', "an expression has no blanks" },
+        { '&', "the product of two conditions holds where both do" },
+        { '|', "max of two conditions holds where one does" },
+        { '?', "where(condition,a,b) chooses" },
+    };
+    const char *text = p->e->text + p->at;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        if (*text == hints[i].character && (*text != '*' || (p->at > 0 && text[-1] == '*'))) {
+            tly_error_hint(p->error, "%s", hints[i].hint);
+        }
+    }
+}
+
 static void refuse_here(parser *p, const char *wanted)
 {
+    const int is_first = !p->failed;
     if (p->at < p->end) {
         REFUSE(p, p->at, "'%.*s' stands where %s belongs", shown(p, p->at), p->e->text + p->at,
                wanted);
+        if (is_first) {
+            hint_here(p);
+        }
     } else {
         REFUSE(p, p->at, "the expression ends where %s belongs", wanted);
     }
@@ -130,7 +157,11 @@ static void digits(parser *p, int zeros, const char *what)
     const int begin = p->at;
     if (!digit_at(p, p->at)) {
         if (here(p) == '+') {
+            const int is_first = !p->failed;
             REFUSE(p, p->at, "a number has no '+'");
+            if (is_first) {
+                tly_error_hint(p->error, "1e3 is 1000");
+            }
         } else {
             REFUSE(p, p->at, "a digit is missing behind '%s'", what);
         }

@@ -85,6 +85,9 @@ tally_status tly_program_add(tly_program *program, int id, const tly_expression 
                    tly_type_is_integer(type)) {
             tly_fail(error, TALLY_INVALID, field, "'%s' is not for %s", tly_operation_of[code].text,
                      tly_dtypes[type].name);
+            if (tly_dtypes[type].digits < 63) {
+                tly_error_hint(error, "with the output >f64 it is computed in f64");
+            }
             code = 0;
         }
         if (code == 0) {

@@ -6,6 +6,7 @@
  */
 #include "run.h"
 
+#include "../common/about.h"
 #include "../files/file.h"
 #include "../files/job.h"
 #include "../files/print.h"
@@ -194,13 +195,14 @@ static int compute_and_write(job *j, tly_report *report)
 /* A terminal gets text alone. */
 static int check_output(const job *j, tly_report *report)
 {
-    const char *out = j->options->out;
+    const char *out = j->options->out, *quote = tly_quote_of(j->word);
     if (!out || !tly_output_is_terminal(out)) {
         return EXIT_DONE;
     }
     tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
                strcmp(out, "-") == 0 ? "standard output" : out);
-    tly_hint(report, "without -o the result is printed: tally run %s %s", j->word, j->in);
+    tly_hint(report, "without -o the result is printed: tally run %s%s%s %s", quote, j->word,
+             quote, j->in);
     return EXIT_USAGE;
 }
 

@@ -38,6 +38,12 @@ static int is_right(const char *word, tally_error *error)
                                error) == TALLY_OK;
 }
 
+static void hint_word(const char *word, tly_report *report)
+{
+    const char *quote = tly_quote_of(word);
+    tly_hint(report, "it belongs to the word: tally run %s%s%s ...", quote, word, quote);
+}
+
 /* Suggests the word with an option added, such as axis and 0; `value` may be NULL. 0 if no such
  * word can be meant. */
 static int suggest_in_word(const tly_options *options, const char *name, const char *value,
@@ -54,11 +60,11 @@ static int suggest_in_word(const tly_options *options, const char *name, const c
                                         ":,"[separator], name, with_value ? "=" : "",
                                         with_value ? value : "");
             if (length < (int)sizeof word && is_right(word, &error)) {
-                tly_hint(report, "it belongs to the word: tally run %s ...", word);
+                hint_word(word, report);
                 return 1;
             }
             if (strncmp(error.hint, "type ", 5) == 0) { /* the library knows better */
-                tly_hint(report, "it belongs to the word: tally run %s ...", error.hint + 5);
+                hint_word(error.hint + 5, report);
                 return 1;
             }
         }
@@ -87,7 +93,9 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
                (int)(length < 60 ? length : 60), option, TLY_SUGGESTED(&guess));
     tly_hint(report, "tally %s %s", verb->name, verb->usage);
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes), option + dashes);
-    if (!guess.best) {
+    if (dashes > 0 && tly_operand_of(option + dashes) >= 0) {
+        tly_hint(report, "operands have no dashes: %s", option + dashes);
+    } else if (!guess.best) {
         suggest_in_word(options, name, option[length] ? option + length + 1 : next, report);
     }
     return EXIT_USAGE;
@@ -99,8 +107,11 @@ int tly_usage_argument(const tly_verb *verb, const tly_options *options, const c
     const int takes_operands = (verb->options & OPTION_OPERANDS) != 0;
     tly_usage_refuse(verb, report, "too many arguments, from %s", argument);
     if (takes_operands && tly_operand_of(options->arg[1]) >= 0) {
-        tly_hint(report, "operands come last: tally %s %s %s %s", verb->name, options->arg[0],
+        tly_hint(report, "operands come last: tally %s '%s' %s %s", verb->name, options->arg[0],
                  argument, options->arg[1]);
+    } else if (!takes_operands && tly_operand_of(argument) >= 0) {
+        tly_hint(report, "%s takes no operands: the word says what they are, as in %.1s=f32/0",
+                 verb->name, argument);
     } else if (!suggest_in_word(options, argument, NULL, report) &&
                (verb->options & ~options->given) & OPTION_OUT) {
         tly_hint(report,

@@ -156,5 +156,7 @@ void tly_words_print(void)
     }
     puts("\nThis version makes no kernels of linrec, cumargmax and cumargmin, and none with the "
          "options\n"
-         "from a to carry. docs/word.md describes the word and the command.");
+         "coef, reset, segments, every and carry. docs/word.md describes the word and the command, "
+         "and\n"
+         "docs/stages.md operands and expressions.");
 }

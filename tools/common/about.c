@@ -2,6 +2,8 @@
 /* What the command knows of operators, dtypes and operands; see about.h. */
 #include "about.h"
 
+#include <string.h>
+
 static const tly_about rows[TALLY_OP_COUNT] = {
 #define ABOUT(...) __VA_ARGS__
 #define OPERATOR(NAME, facts, kernel, code, about) [TALLY_##NAME] = { about },
@@ -34,6 +36,11 @@ int tly_about_is_float(int32_t dtype)
 int tly_about_is_signed(int32_t dtype)
 {
     return dtypes[dtype].letter == 'i';
+}
+
+const char *tly_quote_of(const char *word)
+{
+    return strpbrk(word, "()<>*?;&| ") != NULL ? "'" : "";
 }
 
 const char *tly_operand_letter(int operand)

@@ -50,6 +50,10 @@ int tly_about_is_signed(int32_t dtype); /* it is an integer with a sign */
 /* Of an operator that the library names. */
 const tly_about *tly_about_op(int32_t op);
 
+/* What stands on either side of a word in a command, so that no shell takes a part of it for its
+ * own: "'", or "". */
+const char *tly_quote_of(const char *word);
+
 /* "a" to "d". */
 const char *tly_operand_letter(int operand);
 

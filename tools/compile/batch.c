@@ -94,6 +94,9 @@ static int append(tly_batch *batch, const char *name, const char *where, const c
     const int added = tly_name_set_add(&batch->names, line.name, &fault);
     if (!added || fault) {
         const int status = fault ? refuse(report, where, "usage", fault, name) : no_memory(report);
+        if (fault) {
+            tly_hint(report, "NAME=WORD gives a kernel another name");
+        }
         drop(&line);
         return status;
     }

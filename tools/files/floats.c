@@ -42,7 +42,7 @@ static double step_at(double magnitude, int bits, int least)
 {
     int exponent;
     frexp(magnitude, &exponent);
-    exponent = exponent - 1 > least ? exponent - 1 : least;
+    exponent = magnitude > 0 && exponent - 1 > least ? exponent - 1 : least;
     return ldexp(1, exponent - bits + 1);
 }
 

@@ -5,6 +5,8 @@
  */
 #include "job.h"
 
+#include "../common/about.h"
+
 #include <string.h>
 
 /* The shape that most words fit. */
@@ -45,8 +47,8 @@ int tly_job_need_sizes(const tally_descriptor *d, int file, tly_report *report)
     return EXIT_USAGE;
 }
 
-/* Whether a word is right for some file: for one of these dtypes, of any rank. Operands can need
- * another dtype or rank than most words. */
+/* Whether a word is right for some file: for one of these dtypes, of any rank. Operands and
+ * expressions can need another dtype or rank than most words. */
 static int fits_some_file(const char *word, tally_descriptor *any, int32_t *had_dtype)
 {
     static const char *const dtypes[] = { "f32", "f64", "i64", "u64", "bool" };
@@ -67,9 +69,9 @@ int tly_job_check(const char *word, tally_dtype *dtype, tly_report *report)
     tly_operands operands;
     int32_t had_dtype;
     int status = read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
-    if (status && tly_operands_read(word, &operands) &&
-        fits_some_file(operands.word, &any, &had_dtype)) {
-        status = EXIT_DONE;
+    if (status) {
+        tly_operands_read(word, &operands);
+        status = fits_some_file(operands.word, &any, &had_dtype) ? EXIT_DONE : status;
     }
     *dtype = !status && had_dtype ? (tally_dtype)any.dtype : TALLY_DTYPE_NONE;
     return status ? status : tly_job_need_sizes(&any, 1, report);
@@ -110,7 +112,7 @@ static void suggest_without(const char *word, int part, int had_dtype, tly_repor
     }
     const char *to = from + 1 + strcspn(from + 1, part == DTYPE ? ":>" : ":");
     const int keeps_colon = *to == '>';
-    const char *quote = strchr(word, '>') ? "'" : "";
+    const char *quote = tly_quote_of(word);
     tly_hint(report, "without %s the word takes the file's: %s%.*s%s%s",
              part == DTYPE ? "its dtype" : "sizes", quote, (int)(from - word) + keeps_colon, word,
              to, quote);

@@ -74,8 +74,8 @@ static int open_file(const placing *p)
     } else if (found != dtype && !(dtype == TALLY_BF16 && found == TALLY_U16)) {
         tly_refuse(p->report, EXIT_USAGE, p->letter, "%s holds %s, the word says %s", o->input.name,
                    tally_dtype_name(found), tally_dtype_name(dtype));
-        tly_hint(p->report, "without its dtype in the word, %s takes the file's: %s%s", p->letter,
-                 p->letter, o->place == TLY_SAYS_NOTHING ? "" : "=/...");
+        tly_hint(p->report, "without its dtype in the word, %s takes the file's%s", p->letter,
+                 o->place == TLY_SAYS_NOTHING ? "" : ": its place stands behind the / alone");
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -128,6 +128,10 @@ static int fits_axes(const tly_npy *npy, const tally_descriptor *d, uint32_t axe
         needed |= d->sizes[dim] != 1 ? axes & 1u << dim : 0;
     }
     if (has_sizes_of(npy, d, axes, f)) {
+        return 1;
+    }
+    if (axes == 0 && npy->count == 1) {
+        f->axes = 0;
         return 1;
     }
     if (!broadcasts(npy, d, f) || f->axes != needed) {

@@ -6,14 +6,23 @@
 #include "html.h"
 
 #include "../common/about.h"
+#include "../files/operands.h"
 
 #include <string.h>
 
-static void write_bytes_of(const char *name, const tly_layout *l, tly_text *to)
+/* Returns the bytes of so many elements. */
+static double write_bytes_of(const char *name, int64_t count, tally_dtype dtype, tly_text *to)
 {
+    const double bytes = (double)count * (double)tally_dtype_bytes(dtype);
     tly_text_print(to, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%s</td></tr>", name,
-                   tly_count(l->count), tally_dtype_name(l->dtype),
-                   tly_size((double)l->count * (double)l->element));
+                   tly_count(count), tally_dtype_name(dtype), tly_size(bytes));
+    return bytes;
+}
+
+/* Whether the word has operands or expressions. */
+static int has_stages(const tally_descriptor *d)
+{
+    return d->map[0] || d->post[0] || d->operands[0].dtype != 0;
 }
 
 /* ---- expected ---- */
@@ -121,7 +130,7 @@ static void write_expected(const tly_page *page, double bytes, tly_text *to)
     }
     if (!page->llvm) {
         write_most(page, to);
-    } else if (e) {
+    } else if (e && !has_stages(&page->job->descriptor)) {
         write_found(page, e, bytes, to);
     } else {
         tly_text_print(to, "<p>The expected speed is not known, as no such kernel was measured for "
@@ -181,27 +190,36 @@ static void write_measured(const tly_page *page, tly_text *to)
 
 void tly_html_bytes(const tly_page *page, tly_text *to)
 {
+    const tally_descriptor *d = &page->job->descriptor;
     const tly_layout *in = &page->job->in, *out = &page->job->out;
-    const double bytes[] = { (double)in->count * (double)in->element,
-                             (double)out->count * (double)out->element };
+    double bytes = 0;
     tly_text_print(
         to, "<div class=\"wide\"><table><thead><tr><th scope=\"col\">What</th><th scope=\"col\">"
             "Elements</th><th scope=\"col\">Dtype</th><th scope=\"col\">Bytes</th></tr></thead>"
             "<tbody>");
-    write_bytes_of("read", in, to);
-    write_bytes_of("written", out, to);
+    bytes += write_bytes_of("read", (int64_t)in->count, in->dtype, to);
+    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "read, %s", tly_operand_letter(i));
+        bytes += write_bytes_of(name, tly_operand_reach(d, i).count,
+                                (tally_dtype)d->operands[i].dtype, to);
+    }
+    bytes += write_bytes_of("written", (int64_t)out->count, out->dtype, to);
     tly_text_print(
         to,
         "<tr class=\"total\"><th scope=\"row\">moved</th><td></td><td></td><td>%s</td></tr>"
         "</tbody></table></div>",
-        tly_size(bytes[0] + bytes[1]));
+        tly_size(bytes));
     tly_text_print(
-        to, page->job->scan
+        to, has_stages(d)
+                ? "<p>Each element is read once and written once. A loop that only moves these "
+                  "bytes is the ceiling.</p>"
+            : page->job->scan
                 ? "<p>Each element is read once and written once. A copy moves the same bytes, so "
                   "that its speed is the ceiling.</p>"
                 : "<p>Each element is read once, so that the speed of reading the input is the "
                   "ceiling.</p>");
-    write_expected(page, bytes[0] + bytes[1], to);
+    write_expected(page, bytes, to);
     if (page->measured) {
         write_measured(page, to);
     } else {
@@ -209,6 +227,8 @@ void tly_html_bytes(const tly_page *page, tly_text *to)
             to,
             "<p class=\"note\">This kernel was not timed. <code>--measure</code> times it beside "
             "%s.</p>",
-            page->job->scan ? "copies" : "reads");
+            has_stages(d)     ? "moves"
+            : page->job->scan ? "copies"
+                              : "reads");
     }
 }
