@@ -100,7 +100,7 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
     measure_sizes(target);
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         target->operand_data[i] = tly_kind_find(options->operand_data[i]);
-        if (options->operand_data[i] && !target->operand_bytes[i]) {
+        if (options->operand_data[i] && !job->descriptor.operands[i].dtype) {
             return tly_refuse(report, EXIT_USAGE, "usage",
                               "--data names %s, and the word has no "
                               "such operand",
