@@ -17,19 +17,6 @@ const tly_move_names tly_move_names_of[3] = {
     [TLY_MOVES] = { "move", "move_seconds", "moves", "move_threads" },
 };
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-tly_moves tly_bench_target_moves(const tly_bench_target *target)
-{
-    const tally_descriptor *d = &target->job.descriptor;
-    return d->operands[0].dtype || d->map[0] || d->post[0] ? TLY_MOVES
-           : target->job.scan                              ? TLY_COPIES
-                                                           : TLY_READS;
-}
-
 #ifdef TALLY_VULKAN
 static int on_gpu(const tly_bench_target *target)
 {
@@ -38,39 +25,6 @@ static int on_gpu(const tly_bench_target *target)
 #endif
 
 /* --- beginning and end ----------------------------------------------------------------------- */
-
-/* The buffers hold the tensors and, where that is less, what is copied or read. */
-static void measure_operands(tly_bench_target *target)
-{
-    const tally_descriptor *d = &target->job.descriptor;
-    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype; i++) {
-        const size_t element = tally_dtype_bytes((tally_dtype)d->operands[i].dtype);
-        const tly_touched reach = tly_operand_reach(d, i);
-        target->operand_touched[i] = (size_t)reach.count * element;
-        target->operand_bytes[i] = (size_t)(reach.high + 1) * element;
-        /* Steps of 0 may repeat elements of a stride that others skip. */
-        target->operand_bytes[i] = larger(target->operand_bytes[i], target->operand_touched[i]);
-        target->bytes += target->operand_touched[i];
-    }
-}
-
-static void measure_sizes(tly_bench_target *target)
-{
-    const tly_job *s = &target->job;
-    size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
-    target->bytes = in + out;
-    target->moved = s->scan ? target->bytes : in;
-    target->ceiling = s->scan ? target->moved / 2 : in;
-    target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
-    target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
-                               s->scan ? target->ceiling : 0);
-    if (tly_bench_target_moves(target) == TLY_MOVES) {
-        measure_operands(target);
-        target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, in);
-        target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, out);
-        target->moved = target->ceiling = target->bytes;
-    }
-}
 
 static tally_status open_device(tly_bench_target *target, const char *cache_folder,
                                 tally_error *error)
@@ -97,7 +51,7 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
     memset(target, 0, sizeof *target);
     target->job = *job;
     snprintf(target->selector, sizeof target->selector, "%s", selector);
-    measure_sizes(target);
+    tly_bench_target_measure(target);
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         target->operand_data[i] = tly_kind_find(options->operand_data[i]);
         if (options->operand_data[i] && !job->descriptor.operands[i].dtype) {

@@ -74,6 +74,9 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
                                    tly_time_progress progress, tly_timing *timing,
                                    tally_error *error);
 
+/* bench_sizes.c: sets the bytes of a target whose job and selector are set; and what follows from
+ * these two alone. */
+void tly_bench_target_measure(tly_bench_target *target);
 tly_moves tly_bench_target_moves(const tly_bench_target *target);
 
 /* How the ceilings are told. */
