@@ -2,17 +2,30 @@
 /* What takes turns with a word's kernel, and how many bytes both move; see bench_target.h. */
 #include "bench_target.h"
 
+#include <string.h>
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-tly_moves tly_bench_target_moves(const tly_bench_target *target)
+int tly_bench_target_on_gpu(const tly_bench_target *target)
+{
+    return strncmp(target->selector, "vulkan", 6) == 0;
+}
+
+static int has_stages(const tly_bench_target *target)
 {
     const tally_descriptor *d = &target->job.descriptor;
-    return d->operands[0].dtype || d->map[0] || d->post[0] ? TLY_MOVES
-           : target->job.scan                              ? TLY_COPIES
-                                                           : TLY_READS;
+    return d->operands[0].dtype || d->map[0] || d->post[0];
+}
+
+/* Devices have no kernel that moves several tensors: they copy as many bytes. */
+tly_moves tly_bench_target_moves(const tly_bench_target *target)
+{
+    return has_stages(target) ? (tly_bench_target_on_gpu(target) ? TLY_COPIES : TLY_MOVES)
+           : target->job.scan ? TLY_COPIES
+                              : TLY_READS;
 }
 
 /* The buffers hold the tensors and, where that is less, what is copied or read. */
@@ -40,10 +53,12 @@ void tly_bench_target_measure(tly_bench_target *target)
     target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
     target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
                                s->scan ? target->ceiling : 0);
-    if (tly_bench_target_moves(target) == TLY_MOVES) {
+    if (has_stages(target)) {
         measure_operands(target);
         target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, in);
         target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, out);
-        target->moved = target->ceiling = target->bytes;
+        target->moved = target->bytes;
+        /* A copy reads one half of the bytes and writes the other. */
+        target->ceiling = tly_bench_target_on_gpu(target) ? (target->bytes + 1) / 2 : target->bytes;
     }
 }

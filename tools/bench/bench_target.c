@@ -17,14 +17,21 @@ const tly_move_names tly_move_names_of[3] = {
     [TLY_MOVES] = { "move", "move_seconds", "moves", "move_threads" },
 };
 
+/* --- beginning and end ----------------------------------------------------------------------- */
+
 #ifdef TALLY_VULKAN
-static int on_gpu(const tly_bench_target *target)
+static tally_status open_gpu(tly_bench_target *target, tally_error *error)
 {
-    return strncmp(target->selector, "vulkan", 6) == 0;
+    tly_bench_gpu_sizes sizes = { .in = target->in_bytes,
+                                  .out = target->out_bytes,
+                                  .moved = target->ceiling };
+    for (int i = 0; i < TALLY_MAX_OPERANDS && target->job.descriptor.operands[i].dtype; i++) {
+        sizes.operand[sizes.operands++] = target->operand_bytes[i];
+    }
+    return tly_bench_gpu_open(target->context, target->selector, tly_bench_target_moves(target),
+                              &sizes, &target->gpu, error);
 }
 #endif
-
-/* --- beginning and end ----------------------------------------------------------------------- */
 
 static tally_status open_device(tly_bench_target *target, const char *cache_folder,
                                 tally_error *error)
@@ -34,10 +41,8 @@ static tally_status open_device(tly_bench_target *target, const char *cache_fold
                                             .cache_folder = cache_folder };
     tally_status status = tally_context_create(&options, &target->context, error);
 #ifdef TALLY_VULKAN
-    if (status == TALLY_OK && on_gpu(target)) {
-        status = tly_bench_gpu_open(target->context, target->selector, target->in_bytes,
-                                    target->out_bytes, tly_bench_target_moves(target),
-                                    target->ceiling, &target->gpu, error);
+    if (status == TALLY_OK && tly_bench_target_on_gpu(target)) {
+        status = open_gpu(target, error);
     }
 #endif
     return status;
@@ -65,12 +70,6 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
                               "the strides reach below the buffer's start");
         }
     }
-#ifdef TALLY_VULKAN
-    if (on_gpu(target) && tly_bench_target_moves(target) == TLY_MOVES) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "device",
-                          "words with operands or expressions are timed on CPUs alone");
-    }
-#endif
     target->threads = options->threads ? options->threads : tly_workers_cpus();
     return open_device(target, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                  : tly_adopt(report, &error);
@@ -114,6 +113,13 @@ static int fill_operand(tly_bench_target *target, int operand, tly_report *repor
         tly_kind_fill(target->operand_data[operand], &d, 0, *memory,
                       (int64_t)(bytes / tally_dtype_bytes((tally_dtype)d.dtype)), NULL);
     }
+#ifdef TALLY_VULKAN
+    tally_error error = TALLY_ERROR_INIT;
+    if (!status && target->gpu &&
+        tly_bench_gpu_fill_operand(target->gpu, operand, *memory, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+#endif
     return status;
 }
 
