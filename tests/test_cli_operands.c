@@ -241,7 +241,7 @@ Test(cli, bench_with_operands)
     cr_expect_not_null(strstr(tly_last.out, "\"move_seconds\""), "%s", tly_last.out);
     cr_expect_not_null(strstr(tly_last.out, "\"data\": \"normal\""), "%s", tly_last.out);
     cr_expect_not_null(strstr(tly_last.out, "\"bytes\": 141"), "%s", tly_last.out);
-    tly_expect_success("/dev/null", "bench sum:f32:3x0:axes=0,a,map=x*a --json");
+    tly_expect_success("/dev/null", "bench sum:f32:3x0:axes=0,a,map=x*a --data a=mask --json");
     tly_expect_failure("/dev/null", "bench cumsum:f32:8:axis=0 --data a=mask", 2, "usage");
     tly_expect_failure("/dev/null", "bench cumsum:f32:8:axis=0 --data mask,x=mask", 2, "usage");
     tly_expect_failure("/dev/null", "bench cumsum:f32:8:axis=0 --data e=mask", 2, "usage");

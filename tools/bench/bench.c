@@ -3,6 +3,7 @@
  * tally bench: how long a kernel takes, and what part of its ceiling's speed that is. A scan's is
  * a copy: bytes are each logical element read and written once, and a copy moves the same. A
  * reduction's is reading its input's bytes; its result's count, too, and nothing is gained by them.
+ * bench_sizes.c has the ceiling of words with operands or expressions.
  * Kernel and ceiling may take the same number of threads at most. Each uses those that it is the
  * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */

@@ -8,7 +8,7 @@
 
 typedef struct tly_measurement {
     tly_timing timing;
-    size_t bytes;     /* each logical element of input and output once */
+    size_t bytes;     /* each logical element of all tensors once */
     size_t ceiling;   /* what a copy takes from one buffer to the other, or what is read */
     const char *data; /* the kind of the input's elements */
     const char *text; /* "copy" or "read": what it is held against */

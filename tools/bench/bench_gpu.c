@@ -2,7 +2,9 @@
 /*
  * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the
  * same bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a
- * kernel that reads its input and computes next to nothing. Every turn runs each once, and begins
+ * kernel that reads its input and computes next to nothing. A word with operands or expressions
+ * has a scan's ceilings: half of the bytes of all its tensors are copied from the place of the
+ * input to that of the output. Every turn runs each once, and begins
  * with another one; every run is on other tensors, so that caches hold nothing of it.
  */
 #include "bench_gpu.h"
@@ -49,10 +51,10 @@ struct tly_bench_gpu {
     tally_vulkan_kernel *mover;        /* the yardstick's */
     int64_t words;                     /* that it moves */
     tly_moves moves;
-    tly_gpu_sets sets;            /* of the first input, which is timed */
+    tly_gpu_sets sets;            /* with the first input, which is timed */
     tally_vulkan_buffer *other;   /* the other input, where there is one */
     tally_vulkan_buffers buffers; /* those of the next run */
-    size_t moved, in_bytes, out_bytes;
+    tly_bench_gpu_sizes sizes;
 };
 
 /* --- the device ------------------------------------------------------------------------------ */
@@ -66,7 +68,7 @@ tally_status tly_bench_gpu_make(tly_bench_gpu *gpu, const tally_descriptor *desc
 
 static tally_status make_yardstick(tly_bench_gpu *gpu, tally_error *error)
 {
-    const int64_t words = (int64_t)(gpu->moved / 4);
+    const int64_t words = (int64_t)(gpu->sizes.moved / 4);
     for (size_t i = 0; i < sizeof yardsticks / sizeof *yardsticks; i++) {
         if (yardsticks[i].moves == gpu->moves && words >= yardsticks[i].least) {
             gpu->yardstick = &yardsticks[i];
@@ -93,7 +95,18 @@ static tally_status make_yardstick(tly_bench_gpu *gpu, tally_error *error)
 static size_t input_bytes(const tly_bench_gpu *gpu)
 {
     const size_t least = (size_t)gpu->words * 4;
-    return gpu->in_bytes > least ? gpu->in_bytes : least;
+    return gpu->sizes.in > least ? gpu->sizes.in : least;
+}
+
+/* A copy takes bytes from the place of the input to that of the output, a reading only reads. */
+static tally_status make_sets(tly_bench_gpu *gpu, tally_error *error)
+{
+    const tly_bench_gpu_sizes *sizes = &gpu->sizes;
+    const size_t room = gpu->moves == TLY_COPIES ? sizes->moved : 0;
+    size_t bytes[TLY_SET_MOST] = { [TLY_SET_IN] = input_bytes(gpu), [TLY_SET_OUT] = sizes->out };
+    memcpy(bytes + TLY_SET_OPERAND, sizes->operand, sizeof sizes->operand);
+    return tly_gpu_sets_make(gpu->vulkan, bytes, TLY_SET_OPERAND + sizes->operands, room,
+                             &gpu->sets, error);
 }
 
 static tally_status prepare(tly_bench_gpu *gpu, tally_context *context, const char *device,
@@ -104,8 +117,7 @@ static tally_status prepare(tly_bench_gpu *gpu, tally_context *context, const ch
         status = make_yardstick(gpu, error);
     }
     if (status == TALLY_OK) {
-        status = tly_gpu_sets_make(gpu->vulkan, input_bytes(gpu), gpu->out_bytes, &gpu->sets,
-                                   error);
+        status = make_sets(gpu, error);
     }
     if (status == TALLY_OK) {
         gpu->buffers.size = sizeof gpu->buffers;
@@ -114,9 +126,9 @@ static tally_status prepare(tly_bench_gpu *gpu, tally_context *context, const ch
     return status;
 }
 
-tally_status tly_bench_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                                size_t out_bytes, tly_moves moves, size_t moved,
-                                tly_bench_gpu **gpu, tally_error *error)
+tally_status tly_bench_gpu_open(tally_context *context, const char *device, tly_moves moves,
+                                const tly_bench_gpu_sizes *sizes, tly_bench_gpu **gpu,
+                                tally_error *error)
 {
     tly_bench_gpu *made = calloc(1, sizeof *made);
     if (!made) {
@@ -126,9 +138,7 @@ tally_status tly_bench_gpu_open(tally_context *context, const char *device, size
         return TALLY_OUT_OF_MEMORY;
     }
     made->moves = moves;
-    made->moved = moved;
-    made->in_bytes = in_bytes;
-    made->out_bytes = out_bytes;
+    made->sizes = *sizes;
     tally_status status = prepare(made, context, device, error);
     if (status != TALLY_OK) {
         tly_bench_gpu_close(&made);
@@ -153,7 +163,7 @@ tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, s
                                 tally_error *error)
 {
     if (input == 0) {
-        return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, in, bytes, error);
+        return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, TLY_SET_IN, in, bytes, error);
     }
     tally_status status = gpu->other ? TALLY_OK
                                      : tally_vulkan_buffer_create(gpu->vulkan, input_bytes(gpu),
@@ -161,22 +171,32 @@ tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, s
     return status == TALLY_OK ? tally_vulkan_buffer_write(gpu->other, 0, in, bytes, error) : status;
 }
 
+tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const void *from,
+                                        tally_error *error)
+{
+    return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, TLY_SET_OPERAND + operand, from,
+                             gpu->sizes.operand[operand], error);
+}
+
 tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,
                                void *out, size_t bytes, tally_error *error)
 {
     tally_vulkan_buffers buffers = { .size = sizeof buffers };
-    tally_vulkan_buffer_info(input == 0 ? gpu->sets.in : gpu->other, &buffers.in);
-    tally_vulkan_buffer_info(gpu->sets.out, &buffers.out);
+    tally_vulkan_buffer *const *buffer = gpu->sets.buffer, *to = buffer[TLY_SET_OUT];
+    tally_vulkan_buffer_info(input == 0 ? buffer[TLY_SET_IN] : gpu->other, &buffers.in);
+    tally_vulkan_buffer_info(to, &buffers.out);
+    for (int i = 0; i < gpu->sizes.operands; i++) {
+        tally_vulkan_buffer_info(buffer[TLY_SET_OPERAND + i], &buffers.operand[i]);
+    }
     memset(out, 0, bytes);
-    tally_status status = tally_vulkan_buffer_write(gpu->sets.out, 0, out, bytes, error);
+    tally_status status = tally_vulkan_buffer_write(to, 0, out, bytes, error);
     if (status == TALLY_OK) {
         status = tally_vulkan_submit(kernel, &buffers, NULL, error);
     }
     if (status == TALLY_OK) {
         status = tally_vulkan_wait(gpu->vulkan, error);
     }
-    return status == TALLY_OK ? tally_vulkan_buffer_read(gpu->sets.out, 0, out, bytes, error)
-                              : status;
+    return status == TALLY_OK ? tally_vulkan_buffer_read(to, 0, out, bytes, error) : status;
 }
 
 /* --- timing ---------------------------------------------------------------------------------- */
@@ -195,8 +215,8 @@ static tally_status take_one(bench *b, int row, double *seconds)
     tly_bench_gpu *gpu = b->gpu;
     tly_gpu_sets_turn(&gpu->sets, &gpu->buffers);
     if (row == DEVICE_COPY && gpu->moves == TLY_COPIES && !b->kernel[BASE]) {
-        return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out, gpu->moved,
-                                      seconds, b->error);
+        return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out,
+                                      gpu->sizes.moved, seconds, b->error);
     }
     *seconds = 0;
     return b->kernel[row] ? tally_vulkan_time(b->kernel[row], &gpu->buffers, seconds, b->error)

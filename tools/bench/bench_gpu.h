@@ -10,10 +10,16 @@
 /* A device with the tensors' buffers on it. */
 typedef struct tly_bench_gpu tly_bench_gpu;
 
-/* `device` as a selector. Beside kernels there are copies or reads of `moved` bytes. */
-tally_status tly_bench_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                                size_t out_bytes, tly_moves moves, size_t moved,
-                                tly_bench_gpu **gpu, tally_error *error);
+/* Bytes of the tensors; and of what a copy takes from one buffer to the other, or a read reads. */
+typedef struct tly_bench_gpu_sizes {
+    size_t in, out, operand[TALLY_MAX_OPERANDS], moved;
+    int operands; /* how many the word has */
+} tly_bench_gpu_sizes;
+
+/* `device` as a selector. `moves`: copies or reads, which take turns with kernels. */
+tally_status tly_bench_gpu_open(tally_context *context, const char *device, tly_moves moves,
+                                const tly_bench_gpu_sizes *sizes, tly_bench_gpu **gpu,
+                                tally_error *error);
 void tly_bench_gpu_close(tly_bench_gpu **gpu);
 
 /* Kernels on it; they go before it does. */
@@ -26,6 +32,10 @@ enum { TLY_BENCH_GPU_INPUTS = 2 };
 /* Uploads an input: the first, which is timed, or another. */
 tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, size_t bytes,
                                 tally_error *error);
+
+/* Uploads an operand, sizes.operand[operand] bytes, which goes with every input. */
+tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const void *from,
+                                        tally_error *error);
 
 /* One run on an input that is filled and an output of zeros, which `out` gets. */
 tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,

@@ -18,20 +18,25 @@ static size_t step_of(size_t bytes)
 
 static tally_status get_buffers(tally_vulkan *vulkan, tly_gpu_sets *sets, tally_error *error)
 {
-    const size_t count = (size_t)sets->count;
-    tally_status status = tally_vulkan_buffer_create(vulkan, count * sets->in_step, &sets->in,
-                                                     error);
-    return status == TALLY_OK
-               ? tally_vulkan_buffer_create(vulkan, count * sets->out_step, &sets->out, error)
-               : status;
+    tally_status status = TALLY_OK;
+    for (int i = 0; i < sets->tensors && status == TALLY_OK; i++) {
+        status = tally_vulkan_buffer_create(vulkan, (size_t)sets->count * sets->step[i],
+                                            &sets->buffer[i], error);
+    }
+    return status;
 }
 
-tally_status tly_gpu_sets_make(tally_vulkan *vulkan, size_t in_bytes, size_t out_bytes,
+tally_status tly_gpu_sets_make(tally_vulkan *vulkan, const size_t *bytes, int tensors, size_t room,
                                tly_gpu_sets *sets, tally_error *error)
 {
-    *sets = (tly_gpu_sets){ .in_step = step_of(in_bytes), .out_step = step_of(out_bytes) };
-    const size_t step = sets->in_step + sets->out_step;
-    sets->count = step < CACHES ? (int)(CACHES / step) + 1 : 1;
+    size_t all = 0;
+    *sets = (tly_gpu_sets){ .tensors = tensors };
+    for (int i = 0; i < tensors; i++) {
+        const size_t least = i < TLY_SET_OPERAND ? room : 0;
+        all += step_of(bytes[i]);
+        sets->step[i] = step_of(bytes[i] > least ? bytes[i] : least);
+    }
+    sets->count = all > 0 && all < CACHES ? (int)(CACHES / all) + 1 : 1;
     tally_status status = get_buffers(vulkan, sets, error);
     if (status == TALLY_OUT_OF_MEMORY && sets->count > 1) {
         tly_gpu_sets_drop(sets);
@@ -43,33 +48,55 @@ tally_status tly_gpu_sets_make(tally_vulkan *vulkan, size_t in_bytes, size_t out
 
 void tly_gpu_sets_drop(tly_gpu_sets *sets)
 {
-    tally_vulkan_buffer_destroy(&sets->in);
-    tally_vulkan_buffer_destroy(&sets->out);
+    for (int i = 0; i < TLY_SET_MOST; i++) {
+        tally_vulkan_buffer_destroy(&sets->buffer[i]);
+    }
 }
 
-/* The device doubles what is there: small tensors are some 500,000, each upload a submission. */
-tally_status tly_gpu_sets_fill(tally_vulkan *vulkan, const tly_gpu_sets *sets, const void *in,
-                               size_t bytes, tally_error *error)
+/* The device doubles the first `there` bytes of a buffer until it has `wanted`: small tensors are
+ * some 500,000, each upload a submission. */
+static tally_status repeat(tally_vulkan *vulkan, const tally_vulkan_buffer *buffer, size_t there,
+                           size_t wanted, tally_error *error)
 {
-    tally_status status = tally_vulkan_buffer_write(sets->in, 0, in, bytes, error);
+    tally_status status = TALLY_OK;
     tally_vulkan_range from, to;
     double seconds;
-    tally_vulkan_buffer_info(sets->in, &from);
+    tally_vulkan_buffer_info(buffer, &from);
     to = from;
-    for (int there = 1; there < sets->count && status == TALLY_OK; there *= 2) {
-        const int more = there < sets->count - there ? there : sets->count - there;
-        to.offset = (uint64_t)there * sets->in_step;
-        status = tally_vulkan_time_copy(vulkan, &from, &to, (uint64_t)more * sets->in_step,
-                                        &seconds, error);
+    while (there > 0 && there < wanted && status == TALLY_OK) {
+        const size_t more = there < wanted - there ? there : wanted - there;
+        to.offset = there;
+        status = tally_vulkan_time_copy(vulkan, &from, &to, more, &seconds, error);
+        there += more;
     }
     return status;
 }
 
+tally_status tly_gpu_sets_fill(tally_vulkan *vulkan, const tly_gpu_sets *sets, int tensor,
+                               const void *from, size_t bytes, tally_error *error)
+{
+    const tally_vulkan_buffer *buffer = sets->buffer[tensor];
+    const size_t step = sets->step[tensor];
+    tally_status status = tally_vulkan_buffer_write(sets->buffer[tensor], 0, from, bytes, error);
+    if (status == TALLY_OK) {
+        status = repeat(vulkan, buffer, bytes, step, error);
+    }
+    return status == TALLY_OK ? repeat(vulkan, buffer, step, (size_t)sets->count * step, error)
+                              : status;
+}
+
+static void take_turn(const tly_gpu_sets *sets, int tensor, tally_vulkan_range *range)
+{
+    tally_vulkan_buffer_info(sets->buffer[tensor], range);
+    range->offset = (uint64_t)sets->next * sets->step[tensor];
+}
+
 void tly_gpu_sets_turn(tly_gpu_sets *sets, tally_vulkan_buffers *buffers)
 {
-    tally_vulkan_buffer_info(sets->in, &buffers->in);
-    tally_vulkan_buffer_info(sets->out, &buffers->out);
-    buffers->in.offset = (uint64_t)sets->next * sets->in_step;
-    buffers->out.offset = (uint64_t)sets->next * sets->out_step;
+    take_turn(sets, TLY_SET_IN, &buffers->in);
+    take_turn(sets, TLY_SET_OUT, &buffers->out);
+    for (int i = TLY_SET_OPERAND; i < sets->tensors; i++) {
+        take_turn(sets, i, &buffers->operand[i - TLY_SET_OPERAND]);
+    }
     sets->next = (sets->next + 1) % sets->count;
 }

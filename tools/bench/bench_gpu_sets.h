@@ -6,23 +6,34 @@
 
 #include <tally/vulkan.h>
 
-/* All inputs side by side in one buffer, all outputs in another; zeros are none. */
+/* The tensors of a set; operands follow each other from TLY_SET_OPERAND on. */
+enum {
+    TLY_SET_IN,
+    TLY_SET_OUT,
+    TLY_SET_OPERAND,
+    TLY_SET_MOST = TLY_SET_OPERAND + TALLY_MAX_OPERANDS
+};
+
+/* One buffer for each tensor, in which all sets have theirs side by side; zeros are none. */
 typedef struct tly_gpu_sets {
-    tally_vulkan_buffer *in, *out;
-    size_t in_step, out_step; /* bytes from a set's tensor to the next one's */
+    tally_vulkan_buffer *buffer[TLY_SET_MOST];
+    size_t step[TLY_SET_MOST]; /* bytes from a set's tensor to the next one's */
+    int tensors;
     int count, next;
 } tly_gpu_sets;
 
-/* As many sets of so many bytes as no GPU's caches hold together; one where that is no room. */
-tally_status tly_gpu_sets_make(tally_vulkan *vulkan, size_t in_bytes, size_t out_bytes,
+/* As many sets of `tensors` tensors with so many bytes as no GPU's caches hold together; one where
+ * that is no room. Input and output get at least `room` bytes each, so that as many can be copied
+ * from the one to the other; the number of sets does not depend on `room`. */
+tally_status tly_gpu_sets_make(tally_vulkan *vulkan, const size_t *bytes, int tensors, size_t room,
                                tly_gpu_sets *sets, tally_error *error);
 void tly_gpu_sets_drop(tly_gpu_sets *sets);
 
-/* Puts the same input into every set. */
-tally_status tly_gpu_sets_fill(tally_vulkan *vulkan, const tly_gpu_sets *sets, const void *in,
-                               size_t bytes, tally_error *error);
+/* Puts the same elements into one tensor of every set. Room beyond `bytes` repeats them. */
+tally_status tly_gpu_sets_fill(tally_vulkan *vulkan, const tly_gpu_sets *sets, int tensor,
+                               const void *from, size_t bytes, tally_error *error);
 
-/* The next set. */
+/* The tensors of the next set. */
 void tly_gpu_sets_turn(tly_gpu_sets *sets, tally_vulkan_buffers *buffers);
 
 #endif

@@ -17,60 +17,21 @@ const tly_move_names tly_move_names_of[3] = {
     [TLY_MOVES] = { "move", "move_seconds", "moves", "move_threads" },
 };
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-tly_moves tly_bench_target_moves(const tly_bench_target *target)
-{
-    const tally_descriptor *d = &target->job.descriptor;
-    return d->operands[0].dtype || d->map[0] || d->post[0] ? TLY_MOVES
-           : target->job.scan                              ? TLY_COPIES
-                                                           : TLY_READS;
-}
-
-#ifdef TALLY_VULKAN
-static int on_gpu(const tly_bench_target *target)
-{
-    return strncmp(target->selector, "vulkan", 6) == 0;
-}
-#endif
-
 /* --- beginning and end ----------------------------------------------------------------------- */
 
-/* The buffers hold the tensors and, where that is less, what is copied or read. */
-static void measure_operands(tly_bench_target *target)
+#ifdef TALLY_VULKAN
+static tally_status open_gpu(tly_bench_target *target, tally_error *error)
 {
-    const tally_descriptor *d = &target->job.descriptor;
-    for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype; i++) {
-        const size_t element = tally_dtype_bytes((tally_dtype)d->operands[i].dtype);
-        const tly_touched reach = tly_operand_reach(d, i);
-        target->operand_touched[i] = (size_t)reach.count * element;
-        target->operand_bytes[i] = (size_t)(reach.high + 1) * element;
-        /* Steps of 0 may repeat elements of a stride that others skip. */
-        target->operand_bytes[i] = larger(target->operand_bytes[i], target->operand_touched[i]);
-        target->bytes += target->operand_touched[i];
+    tly_bench_gpu_sizes sizes = { .in = target->in_bytes,
+                                  .out = target->out_bytes,
+                                  .moved = target->ceiling };
+    for (int i = 0; i < TALLY_MAX_OPERANDS && target->job.descriptor.operands[i].dtype; i++) {
+        sizes.operand[sizes.operands++] = target->operand_bytes[i];
     }
+    return tly_bench_gpu_open(target->context, target->selector, tly_bench_target_moves(target),
+                              &sizes, &target->gpu, error);
 }
-
-static void measure_sizes(tly_bench_target *target)
-{
-    const tly_job *s = &target->job;
-    size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
-    target->bytes = in + out;
-    target->moved = s->scan ? target->bytes : in;
-    target->ceiling = s->scan ? target->moved / 2 : in;
-    target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
-    target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
-                               s->scan ? target->ceiling : 0);
-    if (tly_bench_target_moves(target) == TLY_MOVES) {
-        measure_operands(target);
-        target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, in);
-        target->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, out);
-        target->moved = target->ceiling = target->bytes;
-    }
-}
+#endif
 
 static tally_status open_device(tly_bench_target *target, const char *cache_folder,
                                 tally_error *error)
@@ -80,10 +41,8 @@ static tally_status open_device(tly_bench_target *target, const char *cache_fold
                                             .cache_folder = cache_folder };
     tally_status status = tally_context_create(&options, &target->context, error);
 #ifdef TALLY_VULKAN
-    if (status == TALLY_OK && on_gpu(target)) {
-        status = tly_bench_gpu_open(target->context, target->selector, target->in_bytes,
-                                    target->out_bytes, tly_bench_target_moves(target),
-                                    target->ceiling, &target->gpu, error);
+    if (status == TALLY_OK && tly_bench_target_on_gpu(target)) {
+        status = open_gpu(target, error);
     }
 #endif
     return status;
@@ -97,10 +56,10 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
     memset(target, 0, sizeof *target);
     target->job = *job;
     snprintf(target->selector, sizeof target->selector, "%s", selector);
-    measure_sizes(target);
+    tly_bench_target_measure(target);
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         target->operand_data[i] = tly_kind_find(options->operand_data[i]);
-        if (options->operand_data[i] && !target->operand_bytes[i]) {
+        if (options->operand_data[i] && !job->descriptor.operands[i].dtype) {
             return tly_refuse(report, EXIT_USAGE, "usage",
                               "--data names %s, and the word has no "
                               "such operand",
@@ -111,12 +70,6 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
                               "the strides reach below the buffer's start");
         }
     }
-#ifdef TALLY_VULKAN
-    if (on_gpu(target) && tly_bench_target_moves(target) == TLY_MOVES) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "device",
-                          "words with operands or expressions are timed on CPUs alone");
-    }
-#endif
     target->threads = options->threads ? options->threads : tly_workers_cpus();
     return open_device(target, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                  : tly_adopt(report, &error);
@@ -160,6 +113,13 @@ static int fill_operand(tly_bench_target *target, int operand, tly_report *repor
         tly_kind_fill(target->operand_data[operand], &d, 0, *memory,
                       (int64_t)(bytes / tally_dtype_bytes((tally_dtype)d.dtype)), NULL);
     }
+#ifdef TALLY_VULKAN
+    tally_error error = TALLY_ERROR_INIT;
+    if (!status && target->gpu &&
+        tly_bench_gpu_fill_operand(target->gpu, operand, *memory, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+#endif
     return status;
 }
 

@@ -28,9 +28,9 @@ typedef struct tly_bench_target {
     char *operand[TALLY_MAX_OPERANDS];          /* the same for every input */
     size_t operand_bytes[TALLY_MAX_OPERANDS];   /* of the buffers; 0: no such operand */
     size_t operand_touched[TALLY_MAX_OPERANDS]; /* each element once */
-    size_t bytes;                               /* each logical element of both tensors once */
-    size_t moved;              /* by a scan's copy, read and written, or by a reduction's read */
-    size_t ceiling;            /* what a copy takes from one buffer to the other, or what is read */
+    size_t bytes;                               /* each logical element of all tensors once */
+    size_t moved;   /* by a copy, read and written; by a move; or by a reduction's read */
+    size_t ceiling; /* what a copy takes from one buffer to the other, or what is moved or read */
     struct tly_bench_gpu *gpu; /* NULL: on a CPU */
 } tly_bench_target;
 
@@ -67,13 +67,17 @@ void tly_runner_drop(tly_runner *runner);
 tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *runner,
                                   tally_error *error);
 
-/* In turns with copies or reads, or with `base` where that is not NULL. `seconds` 0: as long as
- * tally bench. */
+/* In turns with copies, moves or reads, or with `base` where that is not NULL. `seconds` 0: as long
+ * as tally bench. */
 tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *runner,
                                    const tly_runner *base, double seconds,
                                    tly_time_progress progress, tly_timing *timing,
                                    tally_error *error);
 
+/* bench_sizes.c: sets the bytes of a target whose job and selector are set; and what follows from
+ * these two alone. */
+void tly_bench_target_measure(tly_bench_target *target);
+int tly_bench_target_on_gpu(const tly_bench_target *target);
 tly_moves tly_bench_target_moves(const tly_bench_target *target);
 
 /* How the ceilings are told. */
