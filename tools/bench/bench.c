@@ -7,6 +7,7 @@
  * Kernel and ceiling may take the same number of threads at most. Each uses those that it is the
  * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */
+#include "../common/about.h"
 #include "bench.h"
 #include "bench_target.h"
 
@@ -31,8 +32,23 @@ static double ratio(const bench *b)
     return b->timing.ceiling.seconds.median / b->timing.kernel.median;
 }
 
+/* What tensors hold, as --data takes it. The kind of the input alone where operands hold what they
+ * do by default. */
+static const char *data_of(const tly_bench_target *target, char text[128])
+{
+    size_t used = (size_t)snprintf(text, 128, "x=%s", tly_kind_name(target->data));
+    int named = 0;
+    for (int i = 0; i < TALLY_MAX_OPERANDS && target->operand[i] != NULL && used < 128; i++) {
+        named |= target->operand_data[i] != tly_kind_find(NULL);
+        used += (size_t)snprintf(text + used, 128 - used, ",%s=%s", tly_operand_letter(i),
+                                 tly_kind_name(target->operand_data[i]));
+    }
+    return named ? text : tly_kind_name(target->data);
+}
+
 static void print_json(const bench *b)
 {
+    char data[128];
     const tly_bench_target *target = &b->target;
     const tly_move_names *names = &tly_move_names_of[tly_bench_target_moves(target)];
     fputs("{\"word\": ", stdout);
@@ -41,7 +57,7 @@ static void print_json(const bench *b)
     tly_json_string(stdout, target->selector);
     printf(", \"data\": \"%s\", \"threads\": %d, \"kernel_threads\": %d, \"%s\": %d, "
            "\"runs\": %d, \"sets\": %d, \"bytes\": %zu, ",
-           tly_kind_name(target->data), (int)target->threads, b->timing.threads, names->threads,
+           data_of(target, data), (int)target->threads, b->timing.threads, names->threads,
            b->timing.ceiling.threads, b->timing.runs, b->timing.sets, target->bytes);
     tly_json_times("seconds", &b->timing.kernel);
     tly_json_times(names->seconds, &b->timing.ceiling.seconds);
@@ -69,13 +85,13 @@ static void print_text(const bench *b)
 {
     const tly_bench_target *target = &b->target;
     const tly_timing *t = &b->timing;
-    char on[32], most[40] = "";
+    char on[32], most[40] = "", data[128];
     if (!target->gpu) {
         snprintf(most, sizeof most, ", at most %d thread%s", (int)target->threads,
                  target->threads == 1 ? "" : "s");
     }
     printf("%s on %s%s, data %s, %zu bytes moved, median of %d runs%s\n", target->job.word,
-           target->selector, most, tly_kind_name(target->data), target->bytes, t->runs,
+           target->selector, most, data_of(target, data), target->bytes, t->runs,
            t->sets > 1 ? " on tensors that take turns" : "");
     print_times("kernel", &t->kernel, target->bytes);
     printf("%s\n", tly_on_threads(t->threads, on));
