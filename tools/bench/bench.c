@@ -7,8 +7,8 @@
  * Kernel and ceiling may take the same number of threads at most. Each uses those that it is the
  * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */
-#include "../common/about.h"
 #include "bench.h"
+#include "../common/about.h"
 #include "bench_target.h"
 
 #include <string.h>

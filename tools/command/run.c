@@ -201,8 +201,8 @@ static int check_output(const job *j, tly_report *report)
     }
     tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
                strcmp(out, "-") == 0 ? "standard output" : out);
-    tly_hint(report, "without -o the result is printed: tally run %s%s%s %s", quote, j->word,
-             quote, j->in);
+    tly_hint(report, "without -o the result is printed: tally run %s%s%s %s", quote, j->word, quote,
+             j->in);
     return EXIT_USAGE;
 }
 
