@@ -99,6 +99,8 @@ Test(cli, errors_leave_nobody_stuck)
           "cumsum:f32:1024x512:axis=1" },
         { "inspect cumsum:>f64:4:axis=1 --emit kir", 2, "dtype", "missing before '>'",
           "'sum:i8>i64:1024'" },
+        { "compile cumsum:axis=-1,a,map=x*a -o z.o", 2, "dtype", "is no dtype",
+          "a word looks like" },
         { "bench sum:i64", 2, "sizes", "ends before its sizes", "sum:i64:1024x512" },
     };
     put_inputs();

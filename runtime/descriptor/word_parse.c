@@ -143,6 +143,11 @@ tally_status tly_word_dtype(tly_reader *r, tly_span name, const char *field, int
     }
     tly_word_refuse(r, name.at, field, "'%.*s' is no dtype" TLY_SUGGESTION, TLY_SHOW(name),
                     TLY_SUGGESTED(&guess));
+    const char *stop = name.at + strcspn(name.at, ",=:");
+    if (stop < name.end && *stop == '=') { /* an option: dtype and sizes are missing */
+        tly_word_hint_parts(r);
+        return TALLY_INVALID;
+    }
     const int joined = memchr(name.at, ',', (size_t)(name.end - name.at)) != NULL &&
                        tly_word_suggest_colon(r, "parts have ':' between them:", name.at);
     if (!joined && (guess.best == NULL || !tly_word_suggest(r, "type", name, guess.best))) {
