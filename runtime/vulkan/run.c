@@ -97,7 +97,7 @@ static tally_status download(const tally_vulkan_kernel *k, tly_vk_slot *slot, co
 static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tensor tensors[TLY_TENSOR_COUNT];
+    tensor tensors[TLY_TENSOR_COUNT] = { 0 };
     tly_vk_slot *slot;
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
         tensors[t] = describe(k, t);

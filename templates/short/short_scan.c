@@ -208,7 +208,7 @@ static void prefetch(tly_short *s, const tly_short_piece *p, kir_value i, kir_va
                      int64_t elements)
 {
     const tly_build *c = s->word;
-    const int step = c->p->tensor[TLY_IN].step;
+    const int8_t step = c->p->tensor[TLY_IN].step;
     int64_t bytes = elements * c->bytes[TLY_IN];
     if (s->maps) {
         const tly_place at = tly_short_place(s, p, i);

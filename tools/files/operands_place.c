@@ -194,7 +194,7 @@ static int place_file(const placing *p)
     const tly_npy *npy = &p->input->input.npy;
     tally_operand *o = p->operand;
     const uint32_t axes = o->place == TALLY_PLACE_PACKED ? all_axes(d) : o->axes;
-    fit f;
+    fit f = { 0 };
     if (!(p->input->place == TLY_SAYS_NOTHING ? broadcasts(npy, d, &f)
                                               : fits_axes(npy, d, axes, &f))) {
         return refuse_shape(p, axes);
