@@ -34,6 +34,24 @@ def add_seconds(parser):
                         "lacks, and keep the rest of it: the same command again goes on")
 
 
+def options_of_cases(name, doc, rounds, peers):
+    """The options of a part whose cases are words with peers beside them."""
+    made = argparse.ArgumentParser(prog=f"bench/run {name}", description=doc)
+    made.add_argument("--only", metavar="TEXTS", help="only cases whose name has one of the texts, "
+                      "';'-separated, or whose word begins with one; the last run's others stay")
+    add_seconds(made)
+    made.add_argument("--rounds", type=int, default=rounds, help="(%(default)s)")
+    made.add_argument("--threads", default="1,2", help="comma-separated (%(default)s)")
+    made.add_argument("--peers", default=peers, help="(%(default)s)")
+    made.add_argument("--build", default="build", help="Meson's build folder, with libtally")
+    record.add_out(made)
+    made.add_argument("--name", default=name, help="of the files in DIR (%(default)s)")
+    made.add_argument("--list", action="store_true", help="print the cases and stop")
+    options = made.parse_args()
+    options.threads = [int(text) for text in options.threads.split(",")]
+    return options
+
+
 class Pieces:
     """A run that is made in pieces (`--seconds`): what its file has already, and whether this piece
     has time for more."""

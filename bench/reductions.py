@@ -6,7 +6,6 @@ the competitor's median. `--only` measures some of the cases and keeps the other
 `--seconds` goes on with a run for so long. `python reductions.py RUN.json` prints a run's tables again.
 """
 
-import argparse
 import datetime
 import json
 import pathlib
@@ -78,24 +77,6 @@ def without_slow_reads(results):
     return fastest + [result for result in results if not result.get("ceiling")]
 
 
-def arguments():
-    parser = argparse.ArgumentParser(prog="bench/run reductions", description=__doc__)
-    parser.add_argument("--only", metavar="TEXTS", help="only cases whose name has one of the "
-                        "texts, ';'-separated, or whose word begins with one; the last run's "
-                        "others stay")
-    part.add_seconds(parser)
-    parser.add_argument("--rounds", type=int, default=5, help="(%(default)s)")
-    parser.add_argument("--threads", default="1,2", help="comma-separated (%(default)s)")
-    parser.add_argument("--peers", default="loops,numpy,torch,onnx", help="(%(default)s)")
-    parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
-    record.add_out(parser)
-    parser.add_argument("--name", default="reductions", help="of the files in DIR (%(default)s)")
-    parser.add_argument("--list", action="store_true", help="print the cases and stop")
-    options = parser.parse_args()
-    options.threads = [int(text) for text in options.threads.split(",")]
-    return options
-
-
 def selected(only):
     texts = [text.strip() for text in only.split(";")] if only else [""]
     return [case for case in all_cases()
@@ -137,7 +118,7 @@ def main():
     if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
         print(markdown(json.loads(pathlib.Path(sys.argv[1]).read_text())))
         return
-    options = arguments()
+    options = part.options_of_cases("reductions", __doc__, 5, "loops,numpy,torch,onnx")
     chosen = selected(options.only)
     if options.list or not chosen:
         print("\n".join(f"{case.name:24} {case.word}" for case in chosen))

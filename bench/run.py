@@ -59,12 +59,7 @@ def warm(competitor, problem):
 def measure(problem, competitors, rounds, order):
     """Samples round robin in random order, and returns the results as they are stored."""
     running, results = [], []
-    for competitor in competitors:
-        result = {"name": competitor.name, "threads": competitor.threads}
-        results.append(result)
-        if competitor.refusal:
-            result["refused"] = competitor.refusal
-            continue
+    for competitor, result in turns.unrefused(competitors, results):
         right, once = warm(competitor, problem)
         if once < 0:
             result["refused"] = f"failed with status {int(once)}"

@@ -6,7 +6,6 @@ median. `--only` measures some of the cases and keeps the others of the last run
 a run for so long. `python stages.py RUN.json` prints a run's tables again.
 """
 
-import argparse
 import datetime
 import json
 import pathlib
@@ -40,12 +39,7 @@ WEIGHTS_TIMES = {"Tally + numpy": 3, "torch": 8}
 def measure(problem, competitors, rounds, order):
     """A competitor whose result differs from numpy's is not timed."""
     running, results = [], []
-    for competitor in competitors:
-        result = {"name": competitor.name, "threads": competitor.threads}
-        results.append(result)
-        if competitor.refusal:
-            result["refused"] = competitor.refusal
-            continue
+    for competitor, result in turns.unrefused(competitors, results):
         competitor.before()
         problem.poison()
         first = competitor.seconds(1)
@@ -63,23 +57,6 @@ def measure(problem, competitors, rounds, order):
     for taken, result in running:
         result.update(taken.result())
     return results
-
-
-def arguments():
-    parser = argparse.ArgumentParser(prog="bench/run stages", description=__doc__)
-    parser.add_argument("--only", metavar="TEXTS", help="only cases whose name has one of the texts, "
-                        "';'-separated, or whose word begins with one; the last run's others stay")
-    part.add_seconds(parser)
-    parser.add_argument("--rounds", type=int, default=9, help="(%(default)s)")
-    parser.add_argument("--threads", default="1,2", help="comma-separated (%(default)s)")
-    parser.add_argument("--peers", default="plain,numpy,torch,inductor", help="(%(default)s)")
-    parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
-    record.add_out(parser)
-    parser.add_argument("--name", default="stages", help="of the files in DIR (%(default)s)")
-    parser.add_argument("--list", action="store_true", help="print the cases and stop")
-    options = parser.parse_args()
-    options.threads = [int(text) for text in options.threads.split(",")]
-    return options
 
 
 def makers_of(options, folder, tally):
@@ -122,7 +99,7 @@ def main():
     if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
         print(markdown(json.loads(pathlib.Path(sys.argv[1]).read_text())))
         return
-    options = arguments()
+    options = part.options_of_cases("stages", __doc__, 9, "plain,numpy,torch,inductor")
     texts = [text.strip() for text in (options.only or "").split(";")]
     chosen = [case for case in CASES
               if any(text in case.name or case.word.startswith(text) for text in texts)]

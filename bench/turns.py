@@ -11,6 +11,17 @@ LIMIT_SECONDS = 1.0     # a slow competitor gets fewer rounds; one run, if that 
 SETTLE_SECONDS = 1e-3   # between samples, so that one competitor's workers are asleep at the next
 
 
+def unrefused(competitors, results):
+    """Adds the beginning of each competitor's result to `results`, and yields those that can run."""
+    for competitor in competitors:
+        result = {"name": competitor.name, "threads": competitor.threads}
+        results.append(result)
+        if competitor.refusal:
+            result["refused"] = competitor.refusal
+        else:
+            yield competitor, result
+
+
 def second_look(competitor, first):
     """The first run of a short one met cold code and data, so it says little of the next."""
     return first if first > SAMPLE_SECONDS else min(first, competitor.seconds(1))
