@@ -180,8 +180,9 @@ kir_value tly_result(tly_build *c, const tly_place *at, kir_value state);
 kir_value tly_post(tly_build *c, const tly_place *at, kir_value y);
 /* A vector of mapped elements as accumulators, neutral from the place's count on. */
 kir_value tly_map_vector(tly_build *c, const tly_place *at);
-/* A step of n vectors from a place on, of which `left` elements are there: its elements, loaded and
- * mapped as accumulators, neutral behind the last one; and results through `post`. */
+/* A step is n vectors that begin at a place. Only `left` of its elements are there. tly_map_step
+ * loads and maps them, as accumulators; behind the last one they are neutral. tly_post_step takes
+ * the step's results through `post`. */
 void tly_map_step(tly_build *c, const tly_place *first, kir_value left, kir_value *x, unsigned n);
 void tly_post_step(tly_build *c, const tly_place *first, kir_value left, kir_value *y, unsigned n);
 /* The second step of an element of the expressions' type. */

@@ -166,8 +166,8 @@ int tly_reduces_plainly(const tly_problem *p);
 
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
-/* 1: of words with expressions, results are kept before they are stored, as `post` raises flags, or
- * go from keys to another dtype. */
+/* 1: the word has expressions, and its results are not stored at once: either `post` raises flags,
+ * so that it must wait until those of the scan are read, or results are keys. */
 int tly_shows_otherwise(const tly_problem *p);
 /* 1: outer slices can go side by side. */
 int tly_takes_slices(const tly_problem *p);

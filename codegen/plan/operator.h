@@ -141,8 +141,9 @@ static inline unsigned tly_state_bytes(const tly_problem *p)
 
 enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
 
-/* 1: elements, once mapped, are states, and states are results, but for `post`; and without it. */
+/* 1: elements, once mapped, are states, and states are results before `post`. */
 int tly_results_are_states(const tly_problem *p);
+/* The same of a word without `post`. */
 int tly_is_plain(const tly_problem *p);
 
 /* 1: results of integers are a function of f64. */

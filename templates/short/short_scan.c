@@ -202,8 +202,8 @@ static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value
         emit_end(c, &way);
 }
 
-/* Prefetches what `elements` elements behind those of a step or a row, element i of a piece, read;
- * they are at `from`, unless they were mapped. */
+/* Prefetches input some way ahead of a step or a row that begins with element i of a piece, as much
+ * as its `elements` are. `from`: where they are read, if the word has no expressions. */
 static void prefetch(tly_short *s, const tly_short_piece *p, kir_value i, kir_value from,
                      int64_t elements)
 {
