@@ -17,7 +17,7 @@
 #include "spirv/spirv.h"
 #endif
 
-enum { MOST_REGIONS = 8 };
+enum { MOST_REGIONS = 16 };
 
 typedef struct program {
     tly_kir face;

@@ -135,6 +135,16 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_
 kir_value tly_neutral(tly_build *c, kir_type type);
 /* What a row starts from: the neutral state, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
+/* A state as one that an element could have made: the neutral one becomes the identity, or a NaN
+ * where those are passed over. */
+kir_value tly_kept(tly_build *c, kir_value state);
+/* The same of lanes at a place: of words with a carry, the states that its tensor has for them, if
+ * a run has the tensor. Then tly_end_at stores their states after the last element. (carry.c) */
+kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes);
+void tly_end_at(tly_build *c, const tly_place *at, kir_value state);
+/* The same of lanes [0, count) of a row, whose states lie in a row of states. */
+void tly_start_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
+void tly_end_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
 /* Accumulators or stored elements that are lifted to the neutral state: pads blocks. i16 stands for
  * bf16. */
 kir_value tly_padding(tly_build *c, kir_type type);

@@ -3,6 +3,7 @@
  * Ways to run a kernel, behind one face, so that one driver compares them all:
  *   library    the public API, in as many threads as asked; of these, Vulkan devices have it alone
  *   lent       the same on a host's threads, lent for each run
+ *   carry      the same, scans in pieces that go on with each other's states
  *   native     the kernel's entry called directly, its tiles cut into tasks as threads would
  *   interpret  the same tasks, the kernel IR run by the interpreter
  *   remote     the same tasks, AArch64 or RISC-V code under an emulator
@@ -39,6 +40,7 @@ struct tly_engine {
 tly_engine *tly_engine_library(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_lent(tally_context *context, const char *device, tly_host *host,
                             tally_error *error);
+tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error);

@@ -421,7 +421,6 @@ Test(kernel, stages_are_refused)
     } cases[] = {
         { "reset=x", "reset" },
         { "every=2", "every" },
-        { "carry=in", "carry" },
         { "segments=i32/2", "segments" },
     };
     tally_context *context = fake_context(NULL);

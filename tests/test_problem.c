@@ -281,7 +281,7 @@ Test(problem, equal_problems)
                          pairs[i].b);
         }
     }
-    cr_expect_eq(TLY_FACT_BYTES, 24u, "padding would be compared");
+    cr_expect_eq(TLY_FACT_BYTES, 32u, "padding would be compared");
 }
 
 static uint64_t lcg;

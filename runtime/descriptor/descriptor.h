@@ -137,7 +137,7 @@ int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *stri
 static inline int tly_tensors_named(const tally_descriptor *d)
 {
     int count = TLY_FIRST_OPERAND;
-    while (count < TLY_TENSOR_COUNT && d->operands[count - TLY_FIRST_OPERAND].dtype != 0) {
+    while (count < TLY_OPERANDS_END && d->operands[count - TLY_FIRST_OPERAND].dtype != 0) {
         count++;
     }
     return count;

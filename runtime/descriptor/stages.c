@@ -52,7 +52,6 @@ const char *tly_unmade_field(const tally_descriptor *d)
         { "reset", d->reset[0] != 0 },
         { "segments", d->segment_dtype != 0 },
         { "every", d->every != 0 },
-        { "carry", d->carry != 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {

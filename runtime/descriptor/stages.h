@@ -12,6 +12,12 @@
 /* Whether any of these fields is set, in a descriptor of full size. */
 int tly_has_stages(const tally_descriptor *d);
 
+/* Whether a resolved descriptor has an expression. Operands have a name in one. */
+static inline int tly_has_expressions(const tally_descriptor *d)
+{
+    return (d->map[0] | d->coef[0] | d->post[0] | d->reset[0]) != 0 || d->operands[0].dtype != 0;
+}
+
 /* The same by a look at few bytes, for each time that a kernel is asked for: 0 also where nothing
  * but bytes behind an empty text, or other fields of an operand without a dtype, are set. Such a
  * descriptor is refused when it is checked. */

@@ -4,7 +4,8 @@
  * meaning). `member` is its field in tally_buffers. `home` says where a device finds its
  * parameters: in the push constants (PUSH), or in the block at the start of the scratch (BLOCK).
  * Whatever handles tensors has an array with an element for each, and loops over those that a
- * kernel has: the input, the output and so many operands.
+ * kernel has: the input, the output, so many operands, and the two of a carry. These lie side by
+ * side, so a carry's tensors follow the last operand (tly_tensor_of, problem.h).
  *
  * Objects made ahead of time have one launch for words without operands, and one for all others
  * (making/ahead.h). The former is compiled with TLY_WITHOUT_OPERANDS, so that it has no arrays and
@@ -15,25 +16,36 @@
 
 #ifdef TLY_WITHOUT_OPERANDS
 #define TLY_OPERANDS(TENSOR)
+#define TLY_CARRIES(TENSOR)
+#define TLY_CARRY_TENSORS 0
 #else
 #define TLY_OPERANDS(TENSOR) \
     TENSOR(A, a, operand[0], 0, BLOCK, "operand a") \
     TENSOR(B, b, operand[1], 0, BLOCK, "operand b") \
     TENSOR(C, c, operand[2], 0, BLOCK, "operand c") \
     TENSOR(D, d, operand[3], 0, BLOCK, "operand d")
+#define TLY_CARRIES(TENSOR) \
+    TENSOR(STATES_IN, states_in, carry_in, 0, BLOCK, "the states before the first elements") \
+    TENSOR(STATES_OUT, states_out, carry_out, 1, BLOCK, "the states after the last elements")
+#define TLY_CARRY_TENSORS 2
 #endif
 
-#define TLY_TENSORS(TENSOR) \
+#define TLY_ELEMENTS(TENSOR) \
     TENSOR(IN, in, in, 0, PUSH, "what is read") \
     TENSOR(OUT, out, out, 1, PUSH, "what is made") \
     TLY_OPERANDS(TENSOR)
+
+#define TLY_TENSORS(TENSOR) TLY_ELEMENTS(TENSOR) TLY_CARRIES(TENSOR)
 
 typedef enum tly_tensor_number {
 #define TLY_NUMBER(T, t, member, is_written, home, meaning) TLY_##T,
     TLY_TENSORS(TLY_NUMBER)
 #undef TLY_NUMBER
         TLY_TENSOR_COUNT,
-    TLY_FIRST_OPERAND = TLY_OUT + 1
+    TLY_FIRST_OPERAND = TLY_OUT + 1,
+    TLY_OPERANDS_END = TLY_TENSOR_COUNT - TLY_CARRY_TENSORS,
+    /* Facts lie in whole words. */
+    TLY_TENSOR_FACTS = (TLY_TENSOR_COUNT + 1) / 4 * 4 + 2
 } tly_tensor_number;
 
 /* A bit for each that a kernel writes. */
@@ -48,21 +60,22 @@ static inline int tly_is_written(int tensor)
     return TLY_WRITTEN >> tensor & 1;
 }
 
-/* The next tensor behind t that is only read; loops over those begin with TLY_IN. */
+/* The next tensor behind t that kernels move along as they read. Only the output moves by itself.
+ * Loops over those tensors begin with TLY_IN. */
 static inline int tly_next_read(int t)
 {
-    do {
-        t++;
-    } while (t < TLY_TENSOR_COUNT && tly_is_written(t));
-    return t;
+    return t + 1 == TLY_OUT ? t + 2 : t + 1;
 }
 
-/* "in", "out", "a": as fields of errors, of manifests and of tally_buffers. */
+/* "in", "out", "a", "carry_in": as fields of errors, of manifests and of tally_buffers. */
 static inline const char *tly_tensor_name(int tensor)
 {
     static const char *const names[] = {
 #define TLY_NAME(T, t, member, is_written, home, meaning) #t,
-        TLY_TENSORS(TLY_NAME)
+        TLY_ELEMENTS(TLY_NAME)
+#undef TLY_NAME
+#define TLY_NAME(T, t, member, is_written, home, meaning) #member,
+            TLY_CARRIES(TLY_NAME)
 #undef TLY_NAME
     };
     return names[tensor];

@@ -5,28 +5,65 @@
 
 #include "../host/error.h"
 
+static const char *name_of(const tly_rules *rules, int t)
+{
+    const int first = rules->carry != 0 ? (int)rules->tensors - 2 : TLY_TENSOR_COUNT;
+    return tly_tensor_name(t < first ? t : TLY_STATES_IN + t - first);
+}
+
+/* States that a run takes may be missing, and so is what its word does not name. */
+static int may_be_missing(const tly_rules *rules, int t)
+{
+    return rules->carry != 0 && (t == rules->tensors - 2 || (t == rules->tensors - 1 &&
+                                                             !(rules->carry & TALLY_CARRY_OUT)));
+}
+
+static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, tally_error *error)
+{
+    const int from = (int)rules->tensors - 2, to = from + 1;
+    if (p->at[from] != NULL && !tly_is_acceptable(rules, p, from)) {
+        return tly_fail(error, TALLY_INVALID, "carry_in", "carry_in and the output overlap");
+    }
+    if (!tly_is_acceptable(rules, p, to)) {
+        return tly_fail(error, TALLY_INVALID, "carry_out", "carry_out and the output overlap");
+    }
+    for (int t = TLY_IN; t < from; t++) {
+        if (!tly_is_apart_from_states(rules, p, t)) {
+            return tly_fail(error, TALLY_INVALID, "carry_out", "carry_out and %s overlap",
+                            name_of(rules, t));
+        }
+    }
+    tly_fail(error, TALLY_INVALID, "carry_out", "carry_in and carry_out overlap in part");
+    tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
+    return TALLY_INVALID;
+}
+
 tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, tally_error *error)
 {
     for (int t = 0; t < rules->tensors; t++) {
-        const char *name = tly_tensor_name(t);
-        if (p->at[t] == NULL) {
+        const char *name = name_of(rules, t);
+        if (p->at[t] == NULL && !may_be_missing(rules, t)) {
             return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
                             name);
         }
     }
     for (int t = 0; t < rules->tensors; t++) {
-        const char *name = tly_tensor_name(t);
+        const char *name = name_of(rules, t);
         if (tly_is_misaligned(rules, t, p->at[t])) {
             return tly_fail(error, TALLY_INVALID, name,
                             "%s is not aligned to its elements of %d bytes", name,
                             (int)rules->misaligned[t] + 1);
         }
     }
-    for (int t = TLY_FIRST_OPERAND; t < rules->tensors; t++) {
+    const int operands_end = (int)rules->tensors - (rules->carry != 0 ? 2 : 0);
+    for (int t = TLY_FIRST_OPERAND; t < operands_end; t++) {
         if (!tly_is_acceptable(rules, p, t)) {
             return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
                             "operand %s and the output overlap", tly_tensor_name(t));
         }
+    }
+    if (rules->carry != 0 && !tly_carry_is_acceptable(rules, p)) {
+        return refuse_carry(rules, p, error);
     }
     if (p->at[TLY_IN] == p->at[TLY_OUT]) {
         return tly_fail(error, TALLY_INVALID, "out",

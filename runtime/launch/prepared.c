@@ -33,19 +33,20 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
             tly_subtract((from->high + 1) * bytes, out->low * out_bytes),
             tly_subtract(from->low * bytes, (out->high + 1) * out_bytes),
         };
-        if (from->high < from->low) {
+        if (from->high < from->low && t != TLY_OUT) {
             rules->apart[t].above = INT64_MIN; /* nothing overlaps with nothing */
         }
     }
     rules->in_place = may_be_in_place(p, g);
     rules->tensors = tly_tensors_of(p);
+    rules->carry = g->carry;
 }
 
 int64_t tly_unread(const tly_problem *p, const tly_geometry *g)
 {
     int64_t unread = 0;
     for (int t = 0; t < tly_tensors_of(p); t++) {
-        unread |= (int64_t)(!tly_is_written(t) && g->tensor[t].high < g->tensor[t].low) << t;
+        unread |= (int64_t)(g->tensor[t].high < g->tensor[t].low) << t;
     }
     return unread;
 }
@@ -202,6 +203,7 @@ static void make_args(tly_prepared *r, const tly_problem *p, const tly_geometry 
     args->length = g->length;
     args->inner = g->inner;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? tly_ceil_div(g->length, l->chunk) : 1;
+    args->chunks = tly_larger(args->chunks, 1); /* states of no elements are handed on, too */
     args->blocks = l->tile_lanes > 0 ? tly_ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = order_outer(p, g, far, outer);
     for (int i = 0; i < args->outer_rank; i++) {

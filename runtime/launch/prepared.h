@@ -40,6 +40,7 @@ typedef struct tly_rules {
     uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */
     int64_t in_place;                       /* input and output may be the same memory */
     int64_t tensors;                        /* how many there are */
+    int64_t carry;                          /* TALLY_CARRY_...; the last two tensors, unless 0 */
 } tly_rules;
 
 static inline int64_t tly_tensors_ruled(const tly_rules *rules)
@@ -51,6 +52,17 @@ static inline int64_t tly_tensors_ruled(const tly_rules *rules)
 typedef struct tly_pointers {
     char *at[TLY_TENSOR_COUNT];
 } tly_pointers;
+
+/* From tensors by their number to those of a kernel. What its word does not name is left out. */
+static inline void tly_pointers_place(const tly_rules *rules, tly_pointers *p)
+{
+    if (TLY_TENSOR_COUNT > TLY_FIRST_OPERAND && rules->carry != 0) {
+        const int64_t first = rules->tensors - 2;
+        char *const in = p->at[TLY_OPERANDS_END], *const out = p->at[TLY_TENSOR_COUNT - 1];
+        p->at[first] = rules->carry & TALLY_CARRY_IN ? in : NULL;
+        p->at[first + 1] = rules->carry & TALLY_CARRY_OUT ? out : NULL;
+    }
+}
 
 /* What is not read need not be there: addresses that are NULL become one that is aligned. */
 static inline void tly_pointers_fill(tly_pointers *p, int64_t unread)
@@ -126,16 +138,44 @@ static inline int tly_is_acceptable(const tly_rules *rules, const tly_pointers *
 {
     const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
     return p->at[t] != NULL && !tly_is_misaligned(rules, t, p->at[t]) &&
-           (tly_is_written(t) || tly_is_apart_by(rules, t, d));
+           (t == TLY_OUT || tly_is_apart_by(rules, t, d));
+}
+
+/* Tensor t and the states that a run makes do not overlap. Both distances to the output are known,
+ * and so are its bytes. */
+static inline int tly_is_apart_from_states(const tly_rules *rules, const tly_pointers *p, int64_t t)
+{
+    const int64_t made = rules->tensors - 1, bytes = rules->apart[TLY_OUT].above;
+    const int64_t d = (int64_t)((uintptr_t)p->at[made] - (uintptr_t)p->at[t]);
+    return p->at[t] == NULL || rules->apart[t].above == INT64_MIN ||
+           d >= rules->apart[t].above - rules->apart[made].below - bytes ||
+           d <= rules->apart[t].below - rules->apart[made].above + bytes;
+}
+
+/* States that are read may be missing. Those that are made may replace them, and touch nothing
+ * else. */
+static inline int tly_carry_is_acceptable(const tly_rules *rules, const tly_pointers *p)
+{
+    const int from = (int)rules->tensors - 2, to = from + 1;
+    int fine = p->at[from] == NULL || tly_is_acceptable(rules, p, from);
+    if (!(rules->carry & TALLY_CARRY_OUT)) {
+        return fine;
+    }
+    fine = fine && tly_is_acceptable(rules, p, to);
+    for (int t = 0; t < from; t++) {
+        fine = fine && tly_is_apart_from_states(rules, p, t);
+    }
+    return fine && (p->at[from] == p->at[to] || tly_is_apart_from_states(rules, p, from));
 }
 
 static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
 {
     int fine = tly_is_acceptable(rules, p, TLY_IN) && tly_is_acceptable(rules, p, TLY_OUT);
-    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_ruled(rules); t++) {
+    const int has_carry = TLY_TENSOR_COUNT > TLY_FIRST_OPERAND && rules->carry != 0;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_ruled(rules) - 2 * has_carry; t++) {
         fine = fine && tly_is_acceptable(rules, p, t);
     }
-    return fine;
+    return has_carry ? fine && tly_carry_is_acceptable(rules, p) : fine;
 }
 
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
@@ -159,7 +199,7 @@ static inline void tly_prepared_complete(const tly_prepared *r, const tly_pointe
     }
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_ruled(&r->rules); t++) {
         args->tensor[t] = r->args.tensor[t];
-        args->tensor[t].base = p->at[t] + r->first[t];
+        args->tensor[t].base = p->at[t] != NULL ? p->at[t] + r->first[t] : NULL;
     }
     args->flags = p->at[TLY_IN] == p->at[TLY_OUT] ? 0 : flags;
 }

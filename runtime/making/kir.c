@@ -122,6 +122,11 @@ typedef struct run {
     uint64_t zero[PLACES]; /* the address of element 0 */
 } run;
 
+static int is_written(const tly_problem *p, int t)
+{
+    return t < tly_tensors_of(p) && tly_is_written(tly_tensor_of(p, t));
+}
+
 /* Memory for the bytes from `low` up to `end`, counted from element 0, which is well aligned.
  * Devices access the words that it has a part in, whole. */
 static tally_status lay(run *r, int place, int64_t low, int64_t end, int64_t word,
@@ -134,7 +139,7 @@ static tally_status lay(run *r, int place, int64_t low, int64_t end, int64_t wor
     r->zero[place] = first;
     memory->at = first + (uint64_t)low;
     memory->bytes = end > low ? (uint64_t)(end - low) : 0;
-    memory->writable = place == SCRATCH || tly_is_written(place);
+    memory->writable = place == SCRATCH || is_written(&r->request.problem, place);
     memory->data = calloc(1, (size_t)memory->bytes + 1);
     return memory->data != NULL
                ? TALLY_OK
@@ -171,16 +176,18 @@ static tally_status copy_in(run *r, const tly_pointers *p, tally_error *error)
     return TALLY_OK;
 }
 
-/* The elements of the output, and nothing between them. */
-static void copy_out(const run *r, void *out)
+/* The elements of the output, and nothing between them; and the states, which have no gaps. */
+static void copy_out(const run *r, const tly_pointers *p)
 {
+    char *const out = p->at[TLY_OUT];
     const tally_descriptor *full = &r->request.full;
     const int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)full->out_dtype);
     int64_t sizes[TALLY_MAX_RANK], index[TALLY_MAX_RANK] = { 0 };
     const int32_t rank = tly_result_shape(full, sizes);
     int64_t at = full->out_offset;
-    for (int32_t dim = 0; dim >= 0;) {
-        memcpy((char *)out + at * bytes, own(r, TLY_OUT, at * bytes), (size_t)bytes);
+    const tly_tensor_place *place = &r->request.geometry.tensor[TLY_OUT];
+    for (int32_t dim = place->high < place->low ? -1 : 0; dim >= 0;) {
+        memcpy(out + at * bytes, own(r, TLY_OUT, at * bytes), (size_t)bytes);
         for (dim = rank - 1; dim >= 0; dim--) {
             at += full->out_strides[dim];
             if (++index[dim] < sizes[dim]) {
@@ -189,6 +196,10 @@ static void copy_out(const run *r, void *out)
             at -= full->out_strides[dim] * sizes[dim];
             index[dim] = 0;
         }
+    }
+    const int made = tly_tensors_of(&r->request.problem) - 1;
+    if (full->carry & TALLY_CARRY_OUT) {
+        memcpy(p->at[made], own(r, made, 0), (size_t)r->memory[made].bytes);
     }
 }
 
@@ -210,7 +221,7 @@ static tally_status fits(const run *r, uint32_t kernels, tally_error *error)
                                                kernels, kernels == 1 ? "" : "s", r->kir->count);
 }
 
-static tally_status run_cpu(run *r, tally_error *error)
+static tally_status run_cpu(run *r, const tly_pointers *p, tally_error *error)
 {
     tly_launch l;
     tly_prepared prepared = { .tiles = 0 };
@@ -231,7 +242,10 @@ static tally_status run_cpu(run *r, tally_error *error)
     status = lay(r, SCRATCH, 0, (int64_t)prepared.scratch_bytes, 1, error);
     tly_args args = prepared.args;
     for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
-        args.tensor[t].base = (char *)(uintptr_t)(r->zero[t] + (uint64_t)prepared.first[t]);
+        const int is_lacking = p->at[t] == NULL && t >= TLY_FIRST_OPERAND;
+        args.tensor[t].base = (char *)(uintptr_t)(is_lacking ? 0
+                                                             : r->zero[t] +
+                                                                   (uint64_t)prepared.first[t]);
     }
     args.flags = prepared.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     tly_task task = { .scratch = (char *)(uintptr_t)r->zero[SCRATCH] };
@@ -313,25 +327,36 @@ static tally_status run_gpu(run *r, tally_error *error)
     return status;
 }
 
-static tally_status run_all(run *r, const tly_pointers *p, tally_error *error)
+/* States that are read may be missing, and so may those that the word does not name. */
+static int may_lack(const tly_geometry *g, const tly_rules *rules, int t)
+{
+    return g->carry != 0 && (t == rules->tensors - 2 ||
+                             (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
+}
+
+static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
 {
     const int cpu = r->request.level != TLY_LEVEL_NONE;
     const tly_geometry *g = &r->request.geometry;
     if (g->empty) {
         return TALLY_OK;
     }
-    for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
-        if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low) {
-            return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
-                            "%s is NULL, and the tensor is not empty", tly_tensor_name(t));
+    tly_rules rules;
+    tly_rules_make(&rules, &r->request.problem, g);
+    tly_pointers_place(&rules, p);
+    for (int t = 0; t < rules.tensors; t++) {
+        const char *name = tly_tensor_name(tly_tensor_of(&r->request.problem, t));
+        if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low && !may_lack(g, &rules, t)) {
+            return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
+                            name);
         }
     }
     tally_status status = copy_in(r, p, error);
     if (status == TALLY_OK) {
-        status = cpu ? run_cpu(r, error) : run_gpu(r, error);
+        status = cpu ? run_cpu(r, p, error) : run_gpu(r, error);
     }
     if (status == TALLY_OK) {
-        copy_out(r, p->at[TLY_OUT]);
+        copy_out(r, p);
     }
     for (int place = 0; place < PLACES; place++) {
         free(r->memory[place].data);
@@ -341,7 +366,7 @@ static tally_status run_all(run *r, const tly_pointers *p, tally_error *error)
 
 static tally_status run_text(tally_context *context, const char *text, size_t bytes,
                              const tally_descriptor *descriptor,
-                             const tally_kernel_options *options, const tly_pointers *p,
+                             const tally_kernel_options *options, tly_pointers *p,
                              uint64_t steps, tally_error *error)
 {
     run r = { .context = context, .steps = steps > 0 ? steps : DEFAULT_STEPS };
@@ -368,7 +393,7 @@ tally_status tally_kir_run(tally_context *context, const char *text, size_t byte
                            const tally_descriptor *descriptor, const tally_kernel_options *options,
                            const void *in, void *out, uint64_t steps, tally_error *error)
 {
-    const tly_pointers p = tly_pointers_of(in, out);
+    tly_pointers p = tly_pointers_of(in, out);
     return run_text(context, text, bytes, descriptor, options, &p, steps, error);
 }
 

@@ -13,7 +13,7 @@
 #include "../descriptor/tensors.h"
 #include "block.def"
 
-#define TLY_ABI_VERSION 4u
+#define TLY_ABI_VERSION 5u
 
 /* Dims of one kind, but for the axis or the lanes. */
 enum { TLY_DIMS = 7 };

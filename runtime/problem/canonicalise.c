@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "../descriptor/carry.h"
 #include "../descriptor/descriptor.h"
 #include "specialise.h"
 
@@ -91,9 +92,14 @@ void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
 void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
 {
     int64_t strides[TALLY_MAX_RANK];
-    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
+    int t = TLY_FIRST_OPERAND;
+    for (; t < tly_tensors_named(full); t++) {
         (void)tly_operand_strides(full, t - TLY_FIRST_OPERAND, strides);
         dim->stride[t] = strides[d];
+    }
+    if (full->carry != 0) {
+        tly_carry_strides(full, strides);
+        dim->stride[t] = dim->stride[t + 1] = strides[d];
     }
 }
 
@@ -109,10 +115,32 @@ static int8_t literal(int64_t step, int64_t most)
     return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
 }
 
+/* The two tensors of a carry, which lie alike. */
+static void set_carry(const tally_descriptor *full, const tly_dim *along, tly_problem *p,
+                      tly_geometry *g)
+{
+    int64_t strides[TALLY_MAX_RANK], sizes[TALLY_MAX_RANK];
+    const int first = tly_tensors_named(full);
+    tly_carry_sizes(full, sizes);
+    tly_carry_strides(full, strides);
+    p->carry = 1;
+    g->carry = full->carry;
+    for (int t = first; t < first + 2; t++) {
+        tly_tensor_place *place = &g->tensor[t];
+        p->tensor[t].dtype = (uint8_t)tly_carry_dtype(full);
+        p->tensor[t].step = literal(along->stride[t], 1);
+        tly_extent(full->rank, sizes, strides, 0, &place->low, &place->high);
+        place->high += tly_carry_parts(full) - 1;
+    }
+}
+
 void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *p,
                       tly_geometry *g)
 {
     int64_t strides[TALLY_MAX_RANK];
+    if (full->carry != 0) {
+        set_carry(full, along, p, g);
+    }
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
         const int i = t - TLY_FIRST_OPERAND;
         const tally_operand *o = &full->operands[i];
@@ -166,8 +194,12 @@ static shape read_shape(const tally_descriptor *d)
     tly_merge_dims(s.dims, &s.count);
     if (s.axis.size == 1) {
         /* One element has no strides: any would do, and these make neighbours a stream. */
+        const int carry = d->carry != 0 ? tly_tensors_named(d) : TLY_TENSOR_COUNT;
         s.axis = s.count > 0 ? s.dims[s.count - 1] : (tly_dim){ .stride = { 0 } };
         s.axis.size = s.axis.stride[TLY_IN] = s.axis.stride[TLY_OUT] = 1;
+        for (int t = carry; t < TLY_TENSOR_COUNT; t++) {
+            s.axis.stride[t] = 0; /* a lane has one state */
+        }
     }
     return s;
 }
@@ -243,6 +275,11 @@ static void find_form(shape *s, tly_problem *p, tly_geometry *g)
 {
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
+    if (s->axis.size == 0) { /* states alone */
+        s->axis.stride[TLY_IN] = s->axis.stride[TLY_OUT] = 1;
+        set_rows(s, 1, p, g);
+        return;
+    }
     if (lane == NULL || (one && continues(lane, &s->axis)) ||
         (!one && size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT])) {
         int32_t lanes = transposed_lanes(s);
@@ -330,7 +367,8 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
                               tly_geometry *geometry)
 {
     for (int32_t i = 0; i < full->rank; i++) {
-        if (full->sizes[i] == 0) {
+        /* States go from a tensor to another also where no elements lie between them. */
+        if (full->sizes[i] == 0 && !(i == full->axis && full->carry != 0)) {
             set_empty(problem, geometry);
             return;
         }
@@ -338,7 +376,8 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     shape s = read_shape(full);
     find_form(&s, problem, geometry);
     order_by_distance(&s);
-    if (problem->form == TLY_COLUMNS && problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
+    if (problem->form == TLY_COLUMNS && full->carry == 0 &&
+        problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
         problem->tensor[TLY_OUT].step == 1 && problem->lanes.packing == TLY_PACKED_NOT &&
         s.count > 0 && s.dims[s.count - 1].stride[TLY_IN] == 1) {
         problem->lanes.packing = TLY_ROWS_UP;
@@ -353,6 +392,10 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     tly_tensor_place *in = &geometry->tensor[TLY_IN], *out = &geometry->tensor[TLY_OUT];
     tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
     tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &out->low, &out->high);
+    if (geometry->length == 0) {
+        in->high = in->low - 1;
+        out->high = out->low - 1;
+    }
     tly_set_operands(full, &s.along, problem, geometry);
 }
 
@@ -379,5 +422,9 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     tly_specialise(problem, geometry);
     if (full->map[0] == 0 && full->post[0] == 0) { /* expressions see the sign */
         share_signs(problem);
+    }
+    if (problem->carry && tly_ops[full->op].computes != TLY_COMPUTES_KEYS) {
+        const int t = tly_carry_tensor(problem);
+        problem->tensor[t].dtype = problem->tensor[t + 1].dtype = problem->acc;
     }
 }

@@ -72,7 +72,7 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *pr
         }
     }
     tly_canonicalise_closed(&full, problem, geometry);
-    if (tly_has_stages(resolved)) {
+    if (tly_has_expressions(resolved)) {
         tly_program_make(resolved, &problem->program);
     }
 }

@@ -16,7 +16,7 @@
 #include "caps.h"
 #include "problem.h"
 
-#define TLY_GPU_ABI_VERSION 2u
+#define TLY_GPU_ABI_VERSION 3u
 #define TLY_GPU_PASSES 3
 #define TLY_GPU_SCRATCH TLY_FIRST_OPERAND /* its binding: operands come behind */
 #define TLY_GPU_BINDINGS (TLY_TENSOR_COUNT + 1)
@@ -59,7 +59,7 @@ typedef struct tly_gpu_block {
     tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
-_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 888, "ABI");
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1160, "ABI");
 
 /* The binding of a tensor. */
 static inline uint32_t tly_gpu_binding_of(int tensor)

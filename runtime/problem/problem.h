@@ -120,7 +120,8 @@ typedef struct tly_problem {
     uint8_t exclusive : 1;
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
-    uint8_t unused : 5;     /* 0: named, so that every bit of the key is a field's */
+    uint8_t carry : 1;      /* states come from a tensor and go to one; each may be missing */
+    uint8_t unused : 4;     /* 0: named, so that every bit of the key is a field's */
     uint8_t form;           /* tly_form */
     uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
@@ -129,18 +130,18 @@ typedef struct tly_problem {
         tly_lane_facts lanes;      /* TLY_COLUMNS, TLY_TRANSPOSED */
         tly_reduced_facts reduced; /* TLY_REDUCED_ROWS, TLY_REDUCED_LANES */
     };
-    tly_tensor_facts tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
+    tly_tensor_facts tensor[TLY_TENSOR_FACTS]; /* those that the kernel has */
     tly_program program;                       /* zero for words without expressions */
 } tly_problem;
 
 /* All but the program, which a word's problems have in common. */
 #define TLY_FACT_BYTES offsetof(tly_problem, program)
 
-_Static_assert(TLY_FACT_BYTES == 12 + 2 * TLY_TENSOR_COUNT &&
+_Static_assert(TLY_FACT_BYTES == 12 + 2 * TLY_TENSOR_FACTS && TLY_FACT_BYTES % 8 == 0 &&
                    sizeof(tly_problem) == TLY_FACT_BYTES + sizeof(tly_program),
                "every byte is a fact");
 
-/* Tensors of a kernel: the input, the output, and its operands. */
+/* Tensors of a kernel: the input, the output, its operands, and the two of a carry. */
 static inline int tly_tensors_of(const tly_problem *p)
 {
     int count = TLY_FIRST_OPERAND;
@@ -148,6 +149,20 @@ static inline int tly_tensors_of(const tly_problem *p)
         count++;
     }
     return count;
+}
+
+/* Of a problem with a carry: which of its tensors has the states before the first elements. That of
+ * the states after the last elements follows. */
+static inline int tly_carry_tensor(const tly_problem *p)
+{
+    return tly_tensors_of(p) - 2;
+}
+
+/* What a kernel's tensor t is: a tly_tensor_number. */
+static inline int tly_tensor_of(const tly_problem *p, int t)
+{
+    const int from = p->carry ? tly_carry_tensor(p) : TLY_TENSOR_COUNT;
+    return t < from ? t : TLY_OPERANDS_END + t - from;
 }
 
 /* Whether integers are added exactly, and their mean is a float. */
@@ -197,6 +212,7 @@ typedef struct tly_geometry {
     int64_t rows;       /* product of the outer sizes; 1 if none */
     int32_t outer_rank; /* 0 to 7 */
     int32_t empty;      /* 1: some size is 0, nothing to do */
+    int32_t carry;      /* TALLY_CARRY_...: which states a run takes and makes */
     tly_dim outer[TALLY_MAX_RANK - 1]; /* the dim with the nearest neighbours comes last */
     /* Reductions: the reduced dims without that of `length`, outermost first. Their strides in the
      * output are 0. */
@@ -245,7 +261,7 @@ static inline int tly_is_apart(const tly_problem *p)
  * `line` elements; -1 if there is none. Rows that are neighbours in the input do not count. */
 static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t row, int64_t line)
 {
-    int32_t i = row < line && line % row == 0 ? count - 1 : -1;
+    int32_t i = row > 0 && row < line && line % row == 0 ? count - 1 : -1;
     while (i >= 0 && (dims[i].stride[TLY_OUT] != row || dims[i].stride[TLY_IN] == 1 ||
                       dims[i].size % (line / row) != 0)) {
         i--;

@@ -52,7 +52,7 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
     const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.contiguous;
     const int is_short = g->length <= TLY_SHORT_ROW ||
                          (dense && g->length == TLY_EVEN_ROW && !serial);
-    if (p->interleave > 1) {
+    if (p->interleave > 1 || (p->carry && (dense || g->length == 0))) {
         return;
     }
     if (is_short && dense) {

@@ -396,6 +396,7 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
                                                         tally_error *error)
 {
     tly_pointers p = all != NULL ? *all : tly_pointers_of(in, out);
+    tly_pointers_place(&k->rules, &p);
     if (is_plain(k) && tly_acceptable(&k->rules, &p)) {
         return run_pointers(k, &p, with, error);
     }

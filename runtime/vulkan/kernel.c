@@ -185,7 +185,8 @@ void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel)
     }
 }
 
-_Static_assert(TLY_GPU_OPERANDS == TALLY_MAX_OPERANDS, "operands come last");
+_Static_assert(TLY_FIRST_OPERAND + TALLY_MAX_OPERANDS == TLY_STATES_IN,
+               "operands are followed by the tensors of a carry");
 
 void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_facts *facts)
 {
@@ -203,8 +204,10 @@ void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_f
         .out_end = s->end[TLY_OUT],
         .dispatches = (uint32_t)s->count,
     };
-    memcpy(all.operand_low, s->low + TLY_FIRST_OPERAND, sizeof all.operand_low);
-    memcpy(all.operand_end, s->end + TLY_FIRST_OPERAND, sizeof all.operand_end);
+    for (int i = 0; kernel != NULL && i < kernel->problem.program.operands; i++) {
+        all.operand_low[i] = s->low[TLY_FIRST_OPERAND + i];
+        all.operand_end[i] = s->end[TLY_FIRST_OPERAND + i];
+    }
     if (kernel != NULL && kernel->object != NULL) {
         const tly_gpu_launch *l = &kernel->object->launch;
         all.passes = l->passes;

@@ -336,10 +336,11 @@ static kir_value align_states(columns *k)
 }
 
 /* bf16 goes in pairs only if a pass takes one axis step: after several, the steps that are left go
- * by single vectors, and would find the states in another order. */
+ * by single vectors, and would find the states in another order. So would a carry. */
 static unsigned in_pairs(const tly_build *c)
 {
-    return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->pass_steps == 1;
+    return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->pass_steps == 1 &&
+           !c->p->carry;
 }
 
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
@@ -362,20 +363,20 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
     unsigned line = tly_line(c) / c->lanes, single = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
-    tly_region clear = { 0 }, l = { 0 };
-    emit_for(c, &clear, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes));
-    tly_states_store(c, tly_states_at(c, k.sums, clear.i), 0, tly_start(c, c->vec));
-    emit_end(c, &clear);
+    tly_region l = { 0 };
+    tly_start_states(c, &k.row, k.sums, count);
     tile t = { (unsigned)c->plan->pass_steps, single, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
     if (by_vectors && (t.steps > 1 || t.pairs)) {
         scan_several_steps(&k, t, single);
-        return;
+    } else {
+        emit_for(c, &l, zero, k.length, imm(c, 1));
+        scan_rest_of_step(&k, by_vectors ? single : 0, l.i, (span){ zero, zero });
+        emit_end(c, &l);
     }
-    emit_for(c, &l, zero, k.length, imm(c, 1));
-    scan_rest_of_step(&k, by_vectors ? single : 0, l.i, (span){ zero, zero });
-    emit_end(c, &l);
+    if (c->p->carry) /* which may lie in the output (line_at) */
+        tly_end_states(c, &k.row, line_at(&k, k.length).sums, count);
 }
 
 void tly_build_columns(tly_build *c, tly_launch *launch)

@@ -86,21 +86,39 @@ static void do_lines(slices *k, tly_row row, kir_value j)
     }
 }
 
+/* Starts or ends the slices' states; of all slices at once where no state lies in a tensor. */
+static void each_slice(slices *k, tly_row at, kir_value all,
+                       void (*of)(tly_build *c, const tly_row *row, kir_value states,
+                                  kir_value count))
+{
+    tly_build *c = k->c;
+    if (!c->p->carry) {
+        of(c, &at, k->sums, all);
+        return;
+    }
+    for (unsigned s = 0; s < k->count; s++) {
+        tly_row row = at;
+        for (int t = 0; t < c->tensors; t++)
+            row.at[t] = ptradd(c, at.at[t], mul(c, k->each[t], imm(c, s)));
+        of(c, &row, tly_states_at(c, k->sums, mul(c, k->lanes, imm(c, s))), k->lanes);
+    }
+}
+
 /* All axis steps of the slices, the first of which is at `at`. */
 static void scan(slices *k, tly_row at)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), all = mul(c, k->lanes, imm(c, k->count));
-    tly_region clear = { 0 }, l = { 0 }, lane = { 0 };
-    emit_for(c, &clear, zero, all, imm(c, c->lanes));
-    tly_states_store(c, tly_states_at(c, k->sums, clear.i), 0, tly_start(c, c->vec));
-    emit_end(c, &clear);
+    tly_region l = { 0 }, lane = { 0 };
+    each_slice(k, at, all, tly_start_states);
     emit_for(c, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1));
     tly_row row = tly_row_move(c, &at, l.i, tly_axis);
     emit_for(c, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes));
     do_lines(k, row, lane.i);
     emit_end(c, &lane);
     emit_end(c, &l);
+    if (c->p->carry)
+        each_slice(k, at, all, tly_end_states);
 }
 
 /* i1: rows of all slices are whole aligned lines that go past the cache, and slices are evenly

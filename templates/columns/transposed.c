@@ -130,11 +130,8 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
         .in_axis = tly_axis(c, TLY_IN),
         .out_lane = tly_lane(c, TLY_OUT),
     };
-    tly_region clear = { 0 }, left = { 0 };
-    emit_for(c, &clear, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes));
-    tly_states_store(c, tly_states_at(c, k.sums, clear.i), 0, tly_start(c, c->vec));
-    emit_end(c, &clear);
-
+    tly_region left = { 0 };
+    tly_start_states(c, &at, sums, count);
     kir_value lanes = tly_round_down(c, count, c->lanes);
     kir_value steps = tly_round_down(c, k.length, c->plan->pass_steps), zero = imm(c, 0);
     kir_value where = bor(c, kir_addr(c->b, at.at[TLY_OUT]), k.out_lane);
@@ -143,6 +140,7 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     emit_for(c, &left, zero, count, imm(c, 1));
     scan_scalars(&k, left.i, choose(c, less(c, left.i, lanes), steps, zero), k.length);
     emit_end(c, &left);
+    tly_end_states(c, &at, sums, count);
 }
 
 void tly_build_transposed(tly_build *c, tly_launch *launch)

@@ -133,12 +133,25 @@ static kir_value output_at(tly_build *c, const tly_row *row, kir_value position)
     return ptradd(c, row->at[TLY_OUT], mul(c, position, tly_step(c, TLY_OUT)));
 }
 
+/* Stores a row's state for who goes on with it, if positions up to `to` are all. */
+static void hand_on(tly_rows *r, const tly_row *at, kir_value to, kir_value state)
+{
+    tly_build *c = r->c;
+    const tly_place first = tly_place_in(at, 0, 0);
+    tly_region ends = { 0 };
+    emit_if(c, &ends, band(c, equal(c, to, r->length), tly_not(c, r->only_total)));
+    tly_end_at(c, &first, state);
+    emit_end(c, &ends);
+}
+
 static void build_scan(tly_rows *r)
 {
     tly_build *c = r->c;
     extent e = extent_of(r);
     kir_value streams = tly_streams(c), totals = wants_total(r);
     r->is_cut = r->totals ? less(c, imm(c, r->chunk), r->length) : 0;
+    if (r->totals && c->p->carry) /* the next row goes on as the next chunk would */
+        r->is_cut = i1(c, 1);
     tly_rows_fill_pad(r);
     r->only_total = totals;
     flow f = { .out = { r->buffer, arg(c, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
@@ -159,7 +172,7 @@ static void build_scan(tly_rows *r)
     kir_value to = choose(c, is_last, e.end_position, r->length);
     if (!c->p->rows.contiguous)
         tly_stream_begin(c, &f.out, output_at(c, &a, from), streams);
-    f.state = tly_rows_start(r, is_first);
+    f.state = tly_rows_start(r, is_first, &a, from);
     kir_value last = c->p->rows.contiguous ? is_last : i1(c, 1);
     kir_value behind = 0;
     if (c->p->rows.contiguous)
@@ -168,6 +181,8 @@ static void build_scan(tly_rows *r)
     scan_row(r, &k, from, to, &f, streams, totals, last, behind);
     if (r->chunk > 0)
         tly_rows_end_row(r, &f.state, outcome);
+    if (c->p->carry)
+        hand_on(r, &a, to, outcome[0]);
     emit_end(c, &l);
     tly_fence(c, streams);
     if (totals)
@@ -260,8 +275,9 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
      * ns an element, in the loop .232, of 128 .259 and .286, in L2 as long (Emerald Rapids). */
     r.deferred = (r.by_flags || r.ends_by_flags) &&
                  (tly_narrow_raises(c) || c->p->tensor[TLY_OUT].dtype == TALLY_F16);
-    /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */
-    r.prescale_rows = r.prescale_steps && c->t->registers >= 32;
+    /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. Rows
+     * with a carry have a total, however short they are. Its flags must not be taken for theirs. */
+    r.prescale_rows = r.prescale_steps && c->t->registers >= 32 && !c->p->carry;
     if (c->p->program.type != 0) {
         c->is_mapped = 1; /* when it is staged, or in registers */
         r.posts = tly_has_expression(c->p, TLY_EXPRESSION_POST) || tly_operator_of(c->p)->compares;
@@ -282,7 +298,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         r.ahead = choose(c, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
     r.group = imm(c, 1);
-    if (c->p->rows.contiguous)
+    if (c->p->rows.contiguous && !c->p->carry)
         r.group = rows_at_a_time(&r);
     if (r.prescale_rows)
         tly_rows_begin_prescale_rows(&r);

@@ -115,7 +115,7 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_span *g, tly_rows_state *s
 
 /* The state at a row's start. Where `first` (i1) holds and the task has a carry, the carry counts.
  */
-tly_rows_state tly_rows_start(tly_rows *r, kir_value first);
+tly_rows_state tly_rows_start(tly_rows *r, kir_value first, const tly_row *at, kir_value from);
 /* If a chunk ends at `position`, the next one starts from its carry. `from`: the position that the
  * scan of the row began at, where no chunk ends. */
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, kir_value from);

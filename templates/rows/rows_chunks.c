@@ -88,12 +88,25 @@ static void start_chunk(tly_rows *r, tly_rows_state *s, kir_value carry)
         s->total_invalid = tly_not(c, r->is_cut);
 }
 
-tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
+/* At its begin, a row of a word with a carry starts from what its tensor has. */
+static void start_row(tly_rows *r, const tly_row *at, kir_value from, kir_value *carry)
+{
+    tly_build *c = r->c;
+    const tly_place first = tly_place_in(at, 0, 0);
+    tly_region begins = { .state = { carry } };
+    emit_if(c, &begins, band(c, equal(c, from, imm(c, 0)), tly_not(c, r->only_total)));
+    *carry = tly_start_at(c, &first, 1);
+    emit_end(c, &begins);
+}
+
+tly_rows_state tly_rows_start(tly_rows *r, kir_value first, const tly_row *at, kir_value from)
 {
     tly_build *c = r->c;
     tly_rows_state s = { 0 };
     for (unsigned k = 0; k < r->history; k++)
         s.last[k] = tly_start(c, r->interleave == 1 ? c->acc : c->vec);
+    if (c->p->carry)
+        start_row(r, at, from, &s.last[0]);
     if (r->chunk > 0)
         start_carry(r, first, s.last);
     if (r->interleave == 1 || r->totals)

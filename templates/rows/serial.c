@@ -29,17 +29,27 @@ static void step_chains(tly_build *c, chains *s, kir_value position)
     }
 }
 
+static void end_chains(tly_build *c, const chains *s)
+{
+    for (unsigned k = 0; k < s->count; k++) {
+        const tly_place first = tly_place_in(&s->row[k], 0, 0);
+        tly_end_at(c, &first, s->y[k]);
+    }
+}
+
 static void scan_chains(tly_build *c, kir_value row, unsigned count)
 {
     chains s = { .count = count };
     for (unsigned k = 0; k < count; k++) {
         s.row[k] = tly_row_address(c, add(c, row, imm(c, k)));
-        s.y[k] = tly_start(c, c->acc);
+        const tly_place first = tly_place_in(&s.row[k], 0, 0);
+        s.y[k] = tly_start_at(c, &first, 1);
     }
     /* Not of exponentials: 33 elements of cumlogsumexp took LLVM half a second, as a loop .05. */
     if (c->p->rows.length > 0 && tly_combines_by(c->p) != KIR_CONST) {
         for (unsigned i = 0; i < c->p->rows.length; i++)
             step_chains(c, &s, imm(c, i));
+        end_chains(c, &s);
         return;
     }
     tly_region l = { 0 };
@@ -47,6 +57,7 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
     emit_for(c, &l, imm(c, 0), arg(c, KIR_ARG_LENGTH), imm(c, 1));
     step_chains(c, &s, l.i);
     emit_end(c, &l);
+    end_chains(c, &s);
 }
 
 void tly_build_serial(tly_build *c, tly_launch *launch)

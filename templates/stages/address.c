@@ -175,7 +175,7 @@ kir_value tly_step(tly_build *c, int tensor)
 
 kir_value tly_lane(tly_build *c, int tensor)
 {
-    int is_across = c->p->form == TLY_TRANSPOSED && tly_is_written(tensor);
+    int is_across = c->p->form == TLY_TRANSPOSED && tensor == TLY_OUT;
     return is_across ? arg(c, TLY_ARG(IN_LANE, tensor)) : tly_step(c, tensor);
 }
 

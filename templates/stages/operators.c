@@ -197,6 +197,17 @@ static kir_value identity(tly_build *c, unsigned lanes)
     return constant(c, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
+kir_value tly_kept(tly_build *c, kir_value state)
+{
+    if (!row_of(c)->compares)
+        return state;
+    const kir_type type = type_of(c, state);
+    kir_value element = identity(c, type.lanes);
+    if (c->p->nan_ignore && tly_class_of(tly_combined(c->p)) == TLY_FLOATING)
+        element = constant(c, type, tly_key_bits(c, tly_value_bits(TLY_NAN, tly_combined(c->p))));
+    return choose(c, equal(c, state, tly_neutral(c, type)), element, state);
+}
+
 kir_value tly_start(tly_build *c, kir_type type)
 {
     return c->p->exclusive ? identity(c, type.lanes) : tly_neutral(c, type);

@@ -36,6 +36,16 @@ static kir_value address_from(tly_build *c, const tly_place *at, int tensor)
     return ptradd(c, p, mul(c, imm(c, at->more_lanes), from->k->lane[tensor]));
 }
 
+/* A vector of lanes from lane `skipped` on, at the first axis step. */
+static tly_place lanes_from(const tly_tiles *k, const origin *of, int64_t skipped)
+{
+    return (tly_place){ .address = address_from,
+                        .of = of,
+                        .position = imm(k->c, 0),
+                        .more_lanes = skipped,
+                        .steps = k->lane };
+}
+
 /* ---- single elements, as their bits ---- */
 
 /* The type that elements are moved in: f16 as integers, so that nothing is converted. */
@@ -230,14 +240,16 @@ static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value fro
 {
     tly_build *c = k->c;
     kir_value in[MAX_STEPS], out[MAX_STEPS];
+    const origin lane = { k, at };
     tly_region some = { 0 }, l = { .state = { &y } };
+    if (c->p->carry)
+        emit_carry(&some, 1, &y);
     kir_value none = less(c, left, imm(c, 1)), done = equal(c, from, k->length);
     emit_if(c, &some, tly_not(c, bor(c, none, done)));
     lane_offsets(k, k->lane[TLY_IN], left, in);
     lane_offsets(k, k->lane[TLY_OUT], left, out);
     emit_for(c, &l, from, k->length, imm(c, 1));
     kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->axis[TLY_IN])), in);
-    const origin lane = { k, at };
     const tly_place here = {
         .address = address_from, .of = &lane, .position = l.i, .steps = k->lane, .count = left
     };
@@ -247,6 +259,9 @@ static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value fro
     y = next;
     emit_end(c, &l);
     emit_end(c, &some);
+    tly_place all = lanes_from(k, &lane, 0);
+    all.count = left;
+    tly_end_at(c, &all, y);
 }
 
 /* Whole tiles of a block of lanes, from axis step `from` on; none if fewer lanes are left. y: the
@@ -315,14 +330,25 @@ static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
     for (unsigned q = 0; q < k->parts; q++)
         tly_store_state(c, k->states, q * part, y[q], c->acc_bytes);
     tly_region l = { 0 };
-    kir_value end = choose(c, equal(c, from, k->length), imm(c, 0),
-                           tly_min(c, left, imm(c, k->parts * c->lanes)));
+    kir_value end = tly_min(c, left, imm(c, k->parts * c->lanes));
+    if (!c->p->carry) /* whose states are still to be handed on */
+        end = choose(c, equal(c, from, k->length), imm(c, 0), end);
     emit_for(c, &l, imm(c, 0), end, imm(c, small.parts * c->lanes));
     kir_value states = tly_at(c, k->states, l.i, c->state_bytes);
     for (unsigned q = 0; q < small.parts; q++)
         y[q] = tly_load_state(c, states, q * part, c->lanes, c->acc_bytes);
     scan_lanes(&small, lane_at(k, at, l.i), sub(c, left, l.i), from, y);
     emit_end(c, &l);
+}
+
+/* The states of a vector of lanes, of which some may not be there. */
+static kir_value start(tly_tiles *k, tly_row at, kir_value left, int64_t skipped)
+{
+    tly_build *c = k->c;
+    const origin lanes = { k, at };
+    tly_place first = lanes_from(k, &lanes, skipped);
+    first.count = sub(c, left, imm(c, skipped));
+    return tly_start_at(c, &first, c->lanes);
 }
 
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
@@ -334,7 +360,7 @@ void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
     tly_row here = lane_at(k, at, lane.i);
     kir_value left = sub(c, count, lane.i);
     for (unsigned q = 0; q < k->parts; q++)
-        y[q] = tly_start(c, c->vec);
+        y[q] = start(k, here, left, q * c->lanes);
     if (tly_tiles_scan_bytes(k) > 0)
         scan_large(k, here, left, y);
     else

@@ -165,8 +165,8 @@ typedef struct tally_descriptor {
                                               may have one address */
     int64_t out_offset;                  /**< elements from `out` to element (0, ..., 0) */
 
-    /* This version makes no kernels for descriptors that set coef, reset, carry, segment_dtype,
-     * segments or every (TALLY_UNSUPPORTED). */
+    /* This version makes no kernels for descriptors that set coef, reset, segment_dtype, segments
+     * or every (TALLY_UNSUPPORTED). */
 
     tally_operand operands[TALLY_MAX_OPERANDS]; /**< a, b, c, d, without gaps */
     char map[TALLY_EXPRESSION_MAX];   /**< the value that is combined; empty: x, the element */
@@ -238,6 +238,25 @@ TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor
 TALLY_API tally_status tally_descriptor_result(const tally_descriptor *descriptor, int32_t *rank,
                                                int64_t sizes[TALLY_MAX_RANK], tally_dtype *dtype,
                                                tally_error *error);
+
+/** The largest rank of a carry's tensors. */
+#define TALLY_MAX_CARRY_RANK (TALLY_MAX_RANK + 1)
+
+/** Computes the shape of the two tensors of a carry, `carry_in` and `carry_out` of tally_buffers:
+ * their rank, their sizes and their dtype.
+ *
+ * They have the sizes of the input, but 1 on the axis, and are packed in row-major order. Those of
+ * cumlogsumexp have one more, innermost dimension of 2: the largest element, and the sum of the
+ * exponentials of all elements less the largest. A state {v, 1} stands for the value v, and
+ * {-inf, 0} for no elements. The dtype is the accumulator's (f32 for f16 and bf16); that of cummax
+ * and cummin is the input's, or that of the expressions. A size that is open in the descriptor is
+ * TALLY_OPEN_SIZE here. sizes[d] is 0 for every d from `*rank` on.
+ *
+ * Each of `rank`, `sizes` and `dtype` may be NULL. Returns TALLY_INVALID as tally_descriptor_check,
+ * and with field "carry" if the descriptor has no carry; then nothing is written. Thread-safe. */
+TALLY_API tally_status tally_descriptor_carry(const tally_descriptor *descriptor, int32_t *rank,
+                                              int64_t sizes[TALLY_MAX_CARRY_RANK],
+                                              tally_dtype *dtype, tally_error *error);
 
 /** The range of bytes, [low, end), in which the elements of a tensor lie. It is counted from the
  *  pointer that is passed to a run. If the tensor has no elements, both are 0. */
