@@ -39,7 +39,7 @@ int tly_are_packed(const tly_problem *p)
 static int are_along(const tly_problem *p)
 {
     int along = (tly_codes_of(p, TLY_EXPRESSION_POST) >> TLY_POSTFIX_X & 1) == 0;
-    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++)
+    for (int t = TLY_FIRST_OPERAND; t < tly_operands_end(p); t++)
         along = along && p->tensor[t].step != TLY_ANY_STEP;
     return along;
 }

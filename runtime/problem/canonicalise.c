@@ -18,6 +18,7 @@ typedef struct shape {
     int32_t count;
     int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
     tly_dim along;                   /* axis or lanes: what the elements of a vector lie along */
+    int elements; /* tensors that have elements along the axis: all but a carry's */
 } shape;
 
 void tly_flip_dim(tly_dim *dim, int64_t *first)
@@ -42,14 +43,20 @@ static int spans(int64_t stride, int64_t size, int64_t step)
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
 }
 
-/* Whether one walk over `inner` and then `outer` has even steps in all tensors. */
-static int continues(const tly_dim *outer, const tly_dim *inner)
+/* Whether one walk over `inner` and then `outer` has even steps in tensors [from, to). The outer dim
+ * is walked upwards (`direction` 1) or downwards (-1). */
+static int is_even(const tly_dim *outer, const tly_dim *inner, int direction, int from, int to)
 {
     int even = 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        even = even && spans(outer->stride[t], inner->size, inner->stride[t]);
+    for (int t = from; t < to; t++) {
+        even = even && spans(direction * outer->stride[t], inner->size, inner->stride[t]);
     }
     return even;
+}
+
+static int continues(const tly_dim *outer, const tly_dim *inner)
+{
+    return is_even(outer, inner, 1, 0, TLY_TENSOR_COUNT);
 }
 
 /* Sorted dims leave no pair that could be joined apart, but for those that another dim divides in
@@ -123,7 +130,6 @@ static void set_carry(const tally_descriptor *full, const tly_dim *along, tly_pr
     const int first = tly_tensors_named(full);
     tly_carry_sizes(full, sizes);
     tly_carry_strides(full, strides);
-    p->carry = 1;
     g->carry = full->carry;
     for (int t = first; t < first + 2; t++) {
         tly_tensor_place *place = &g->tensor[t];
@@ -158,19 +164,10 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
     }
 }
 
-int tly_operands_are_even(const tly_dim *axis, const tly_dim *lane, int direction)
-{
-    int even = 1;
-    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
-        even = even && spans(direction * axis->stride[t], lane->size, lane->stride[t]);
-    }
-    return even;
-}
-
 /* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
 static shape read_shape(const tally_descriptor *d)
 {
-    shape s = { .first = { d->in_offset, d->out_offset } };
+    shape s = { .first = { d->in_offset, d->out_offset }, .elements = tly_tensors_named(d) };
     tly_begin_operands(d, s.first);
     for (int32_t i = 0; i < d->rank; i++) {
         tly_dim dim = { d->sizes[i], { d->in_strides[i], d->out_strides[i] } };
@@ -194,10 +191,9 @@ static shape read_shape(const tally_descriptor *d)
     tly_merge_dims(s.dims, &s.count);
     if (s.axis.size == 1) {
         /* One element has no strides: any would do, and these make neighbours a stream. */
-        const int carry = d->carry != 0 ? tly_tensors_named(d) : TLY_TENSOR_COUNT;
         s.axis = s.count > 0 ? s.dims[s.count - 1] : (tly_dim){ .stride = { 0 } };
         s.axis.size = s.axis.stride[TLY_IN] = s.axis.stride[TLY_OUT] = 1;
-        for (int t = carry; t < TLY_TENSOR_COUNT; t++) {
+        for (int t = s.elements; t < TLY_TENSOR_COUNT; t++) {
             s.axis.stride[t] = 0; /* a lane has one state */
         }
     }
@@ -221,7 +217,8 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     }
     p->rows.contiguous = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
                          size_of(p->tensor[TLY_OUT].step) == 1 &&
-                         (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
+                         (s->count == 0 ||
+                          (s->count == 1 && is_even(&s->dims[0], &s->axis, 1, 0, s->elements)));
     g->inner = 1;
     s->along = s->axis;
 }
@@ -268,7 +265,7 @@ static int packed_block(const shape *s, const tly_dim *lane)
         return 0;
     }
     const int direction = s->axis.stride[TLY_IN] > 0 ? 1 : -1;
-    return tly_operands_are_even(&s->axis, lane, direction) ? direction : 0;
+    return is_even(&s->axis, lane, direction, TLY_FIRST_OPERAND, s->elements) ? direction : 0;
 }
 
 static void find_form(shape *s, tly_problem *p, tly_geometry *g)
@@ -373,6 +370,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
             return;
         }
     }
+    problem->carry = full->carry != 0;
     shape s = read_shape(full);
     find_form(&s, problem, geometry);
     order_by_distance(&s);

@@ -37,9 +37,6 @@ void tly_begin_operands(const tally_descriptor *full, int64_t *first);
 void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *problem,
                       tly_geometry *geometry);
 
-/* Whether the operands have even steps through a block of lanes and the axis around them. The axis
- * is walked upwards (`direction` 1) or downwards (-1). */
-int tly_operands_are_even(const tly_dim *axis, const tly_dim *lane, int direction);
 
 /* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
 void tly_flip_dim(tly_dim *dim, int64_t *first);

@@ -151,6 +151,12 @@ static inline int tly_tensors_of(const tly_problem *p)
     return count;
 }
 
+/* One beyond the last operand. */
+static inline int tly_operands_end(const tly_problem *p)
+{
+    return tly_tensors_of(p) - (p->carry ? 2 : 0);
+}
+
 /* Of a problem with a carry: which of its tensors has the states before the first elements. That of
  * the states after the last elements follows. */
 static inline int tly_carry_tensor(const tly_problem *p)

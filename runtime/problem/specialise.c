@@ -52,7 +52,12 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
     const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.contiguous;
     const int is_short = g->length <= TLY_SHORT_ROW ||
                          (dense && g->length == TLY_EVEN_ROW && !serial);
-    if (p->interleave > 1 || (p->carry && (dense || g->length == 0))) {
+    if (p->interleave > 1 || (p->carry && g->length == 0)) {
+        return;
+    }
+    if (p->carry && dense) { /* short ones side by side, as states of rows are vectors then */
+        p->rows.contiguous = !is_short || g->outer_rank == 0;
+        p->rows.least = p->rows.contiguous ? 0 : power_within(g->length);
         return;
     }
     if (is_short && dense) {

@@ -38,6 +38,7 @@ typedef struct few_columns {
     kir_value tail;       /* scratch: the input's last vector, and room around it */
     kir_value scratch;    /* for results */
     kir_value block;      /* positions after which results in scratch are moved to its beginning */
+    tly_row row;          /* lane 0 of the axis' start */
     kir_value margins[2]; /* elements of scratch before and behind position 0, see plan_scratch */
 } few_columns;
 
@@ -243,7 +244,14 @@ static stream stream_from(few_columns *k, const stream *s, kir_value i)
     return rest;
 }
 
-/* Stores the state that a scan starts from as all results from position `from` up to 0. */
+/* The `columns` results before position `end`, from lane 0 on. */
+static kir_value lanes_before(few_columns *k, const stream *s, kir_value end)
+{
+    tly_build *c = k->c;
+    return result_at(k, s->results, sub(c, end, down(c) ? imm(c, 1) : k->columns));
+}
+
+/* Stores the states that scans start from as all results from position `from` up to 0. */
 static void store_start(few_columns *k, const stream *s, kir_value from)
 {
     tly_build *c = k->c;
@@ -251,6 +259,17 @@ static void store_start(few_columns *k, const stream *s, kir_value from)
     emit_for(c, &l, from, imm(c, 0), imm(c, k->vector));
     store_result(k, s->results, l.i, tly_start(c, c->vec));
     emit_end(c, &l);
+    if (c->p->carry)
+        tly_start_states(c, &k->row, lanes_before(k, s, imm(c, 0)), k->columns);
+}
+
+/* The states that scans start from, as results in registers. */
+static void load_start(few_columns *k, const stream *s, kir_value *history)
+{
+    tly_build *c = k->c;
+    store_start(k, s, imm(c, -(int64_t)k->history * k->vector));
+    for (unsigned j = 0; j < k->history; j++)
+        history[j] = load_result(k, s->results, imm(c, -(int64_t)(j + 1) * k->vector));
 }
 
 /* Positions [0, count) before the first line of output. The vectors reach into that line; its
@@ -380,10 +399,13 @@ static void scan_row(few_columns *k, tly_row row)
     kir_value ends = load_input(k, &s, last, address(c, &s, TLY_IN, last), 0);
     kir_store(c->b, move(c, k->tail, imm(c, 0), c->acc_bytes), lowest(c, k->vector, c->acc_bytes),
               ends, c->acc_bytes, 0);
+    k->row = row;
     for (unsigned j = 0; j < k->history; j++)
         history[j] = tly_start(c, c->vec);
     if (k->history == 0)
         store_start(k, &s, sub(c, imm(c, -k->vector), k->columns));
+    else if (c->p->carry)
+        load_start(k, &s, history);
     kir_value head = to_line(k, s.at[TLY_OUT]);
     scan_head(k, &s, head, history);
     stream rest = stream_from(k, &s, head);
@@ -391,6 +413,8 @@ static void scan_row(few_columns *k, tly_row row)
     stream tail = k->history > 0 ? scan_whole(k, &rest, whole, history)
                                  : scan_blocks(k, &rest, whole);
     scan_tail(k, &tail, sub(c, count, whole));
+    if (c->p->carry)
+        tly_end_states(c, &k->row, lanes_before(k, &tail, sub(c, count, whole)), k->columns);
 }
 
 /* Scratch holds the input's tail, then the results: margins[0] elements before position 0 and

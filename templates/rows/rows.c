@@ -133,13 +133,15 @@ static kir_value output_at(tly_build *c, const tly_row *row, kir_value position)
     return ptradd(c, row->at[TLY_OUT], mul(c, position, tly_step(c, TLY_OUT)));
 }
 
-/* Stores a row's state for who goes on with it, if positions up to `to` are all. */
-static void hand_on(tly_rows *r, const tly_row *at, kir_value to, kir_value state)
+/* Stores the state after a row, if positions up to `to` are all. Of several rows this is done. */
+static void hand_on(tly_rows *r, const tly_rows_block *k, kir_value to, kir_value state)
 {
     tly_build *c = r->c;
-    const tly_place first = tly_place_in(at, 0, 0);
+    const tly_place first = tly_place_in(&k->at, 0, 0);
+    kir_value single = equal(c, k->rows, imm(c, 1));
     tly_region ends = { 0 };
-    emit_if(c, &ends, band(c, equal(c, to, r->length), tly_not(c, r->only_total)));
+    emit_if(c, &ends,
+            band(c, band(c, equal(c, to, r->length), single), tly_not(c, r->only_total)));
     tly_end_at(c, &first, state);
     emit_end(c, &ends);
 }
@@ -182,7 +184,7 @@ static void build_scan(tly_rows *r)
     if (r->chunk > 0)
         tly_rows_end_row(r, &f.state, outcome);
     if (c->p->carry)
-        hand_on(r, &a, to, outcome[0]);
+        hand_on(r, &k, to, outcome[0]);
     emit_end(c, &l);
     tly_fence(c, streams);
     if (totals)
@@ -225,8 +227,11 @@ static kir_value rows_at_a_time(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value rows = imm(c, 1);
+    kir_value are_small = less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1));
     tly_region small = { .state = { &rows } };
-    emit_if(c, &small, less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1)));
+    if (c->p->carry) /* also of no elements */
+        are_small = band(c, are_small, less(c, imm(c, 0), r->length));
+    emit_if(c, &small, are_small);
     rows = udiv(c, imm(c, r->block), r->length);
     emit_end(c, &small);
     return rows;
@@ -298,7 +303,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         r.ahead = choose(c, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
     r.group = imm(c, 1);
-    if (c->p->rows.contiguous && !c->p->carry)
+    if (c->p->rows.contiguous)
         r.group = rows_at_a_time(&r);
     if (r.prescale_rows)
         tly_rows_begin_prescale_rows(&r);

@@ -42,6 +42,42 @@ static tly_rows_span span_of(tly_rows *r, const tly_rows_block *k, kir_value num
     };
 }
 
+/* Row `number` of the block. */
+static tly_row row_of(tly_rows *r, const tly_rows_block *k, kir_value number)
+{
+    tly_build *c = r->c;
+    tly_row row = k->at;
+    for (int t = 0; t < c->tensors; t++)
+        row.at[t] = ptradd(
+            c, row.at[t], mul(c, number, kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0))));
+    return row;
+}
+
+/* Words with a carry: the states of several rows differ, and lie in tensors. */
+static void go_on(tly_rows *r, const tly_rows_block *k, kir_value number, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    const tly_row row = row_of(r, k, number);
+    tly_region next = { 0 };
+    tly_rows_carry(r, &next, s);
+    emit_if(c, &next, less(c, imm(c, 0), number));
+    *s = tly_rows_start(r, i1(c, 0), &row, imm(c, 0));
+    emit_end(c, &next);
+}
+
+static void hand_on(tly_rows *r, const tly_rows_block *k, kir_value number, const tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    const tly_row row = row_of(r, k, number);
+    const tly_place first = tly_place_in(&row, 0, 0);
+    kir_value outcome[MAX_OUTCOME];
+    tly_region several = { 0 };
+    emit_if(c, &several, less(c, imm(c, 1), k->rows));
+    tly_rows_end_row(r, s, outcome);
+    tly_end_at(c, &first, outcome[0]);
+    emit_end(c, &several);
+}
+
 /* Several rows are whole ones: each starts as the block does. */
 void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
 {
@@ -57,7 +93,11 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
     emit_for(c, &l, imm(c, 0), k->rows, imm(c, 1));
     tly_rows_span span = span_of(r, k, l.i);
     *s = start;
+    if (c->p->carry)
+        go_on(r, k, l.i, s);
     tly_rows_scan(r, &span, s);
+    if (c->p->carry)
+        hand_on(r, k, l.i, s);
     emit_end(c, &l);
 }
 
