@@ -446,3 +446,24 @@ void tally_kernel_destroy(tally_kernel **kernel)
         }
     }
 }
+
+/* Whether bits depend on the order in which elements are combined. */
+static int rounds(const tally_descriptor *full)
+{
+    const tally_dtype acc = tly_problem_accumulator(full);
+    return tly_ops[full->op].computes != TLY_COMPUTES_KEYS &&
+           (acc == TALLY_F32 || acc == TALLY_F64);
+}
+
+int64_t tally_kernel_chunk(const tally_kernel *kernel)
+{
+    if (kernel == NULL || kernel->gpu != NULL) {
+        return 0;
+    }
+    if (kernel->empty || kernel->object == NULL || kernel->form != TLY_ROWS ||
+        !rounds(&kernel->full)) {
+        return 1;
+    }
+    const int64_t chunk = kernel->object->launch.chunk;
+    return chunk > 0 ? chunk : 1; /* without chunks, in the order of the plain loop */
+}

@@ -332,6 +332,16 @@ TALLY_API tally_status tally_kernel_run_buffers(const tally_kernel *kernel,
                                                 const tally_run_options *options,
                                                 tally_error *error);
 
+/**
+ * Returns where a scan with a carry may be cut so that its pieces have the bits of one run: at
+ * multiples of so many elements along the axis, in scan direction. This is 1 where every cut will
+ * do, because the order is the plain loop's, or combining rounds nothing. Pieces that are cut
+ * elsewhere are within the tolerance of docs/accuracy.md.
+ *
+ * Returns 0 if `kernel` is NULL, or is for a device and nothing is promised. Thread-safe.
+ */
+TALLY_API int64_t tally_kernel_chunk(const tally_kernel *kernel);
+
 /** The texts that tally_inspect can write, from the descriptor to the machine code. */
 typedef enum tally_stage {
     TALLY_STAGE_WORD,   /**< the canonical word */
