@@ -375,9 +375,9 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     find_form(&s, problem, geometry);
     order_by_distance(&s);
     if (problem->form == TLY_COLUMNS && full->carry == 0 &&
-        problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
-        problem->tensor[TLY_OUT].step == 1 && problem->lanes.packing == TLY_PACKED_NOT &&
-        s.count > 0 && s.dims[s.count - 1].stride[TLY_IN] == 1) {
+        problem->tensor[TLY_IN].step == TLY_ANY_STEP && problem->tensor[TLY_OUT].step == 1 &&
+        problem->lanes.packing == TLY_PACKED_NOT && s.count > 0 &&
+        s.dims[s.count - 1].stride[TLY_IN] == 1) {
         problem->lanes.packing = TLY_ROWS_UP;
     }
 

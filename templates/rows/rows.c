@@ -140,8 +140,7 @@ static void hand_on(tly_rows *r, const tly_rows_block *k, kir_value to, kir_valu
     const tly_place first = tly_place_in(&k->at, 0, 0);
     kir_value single = equal(c, k->rows, imm(c, 1));
     tly_region ends = { 0 };
-    emit_if(c, &ends,
-            band(c, band(c, equal(c, to, r->length), single), tly_not(c, r->only_total)));
+    emit_if(c, &ends, band(c, band(c, equal(c, to, r->length), single), tly_not(c, r->only_total)));
     tly_end_at(c, &first, state);
     emit_end(c, &ends);
 }

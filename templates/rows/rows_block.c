@@ -48,8 +48,8 @@ static tly_row row_of(tly_rows *r, const tly_rows_block *k, kir_value number)
     tly_build *c = r->c;
     tly_row row = k->at;
     for (int t = 0; t < c->tensors; t++)
-        row.at[t] = ptradd(
-            c, row.at[t], mul(c, number, kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0))));
+        row.at[t] = ptradd(c, row.at[t],
+                           mul(c, number, kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0))));
     return row;
 }
 
