@@ -40,7 +40,9 @@ void tly_carry_strides(const tally_descriptor *full, int64_t strides[TALLY_MAX_R
     for (int32_t d = 0; d < full->rank; d++) {
         strides[d] *= tly_carry_parts(full);
     }
-    strides[full->axis] = 0;
+    if (!tly_is_segmented(full)) {
+        strides[full->axis] = 0;
+    }
 }
 
 tally_status tally_descriptor_carry(const tally_descriptor *descriptor, int32_t *rank,

@@ -14,8 +14,8 @@ tally_dtype tly_carry_dtype(const tally_descriptor *full);
 /* States along each dim of the input. */
 void tly_carry_sizes(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
 
-/* Numbers from a state to the next along each dim of the input; 0 along the axis. Every size is
- * known. */
+/* Numbers from a state to the next along each dim of the input; along the axis from a segment's to
+ * the next one's, or 0. Every size is known. */
 void tly_carry_strides(const tally_descriptor *full, int64_t strides[TALLY_MAX_RANK]);
 
 #endif

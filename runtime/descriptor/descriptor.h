@@ -125,6 +125,12 @@ static inline int tly_is_segmented(const tally_descriptor *d)
     return d->segment_dtype != 0 || d->every != 0;
 }
 
+/* The elements of each segment that `every` makes of an axis which it divides; else all of it. */
+static inline int64_t tly_segment_size(const tally_descriptor *full, int64_t size)
+{
+    return full->every > 0 && full->every < size ? full->every : size;
+}
+
 /* How many segments an axis of this size has, of a descriptor that is segmented. TALLY_OPEN_SIZE
  * if an open size decides it. */
 int64_t tly_segment_count(const tally_descriptor *full, int64_t size);

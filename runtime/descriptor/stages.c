@@ -42,6 +42,16 @@ int tly_has_stages(const tally_descriptor *d)
     return memcmp((const char *)d + first, (const char *)&none + first, sizeof none - first) != 0;
 }
 
+/* Whether `every` makes segments of one size, which are one more dim; indices count from the axis'
+ * start, which kernels do not know then. */
+static int divides(const tally_descriptor *d)
+{
+    const int32_t axis = tly_ops[d->op].scan ? d->axis : __builtin_ctz(d->axes);
+    const int64_t size = d->sizes[axis];
+    return size != TALLY_OPEN_SIZE && (d->every >= size || size % d->every == 0) &&
+           d->rank < TALLY_MAX_RANK && !tly_tells_index(d->op);
+}
+
 const char *tly_unmade_field(const tally_descriptor *d)
 {
     const struct {
@@ -51,7 +61,7 @@ const char *tly_unmade_field(const tally_descriptor *d)
         { "coef", d->coef[0] != 0 },
         { "reset", d->reset[0] != 0 },
         { "segments", d->segment_dtype != 0 },
-        { "every", d->every != 0 },
+        { "every", d->every != 0 && !divides(d) },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {

@@ -110,6 +110,21 @@ void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
     }
 }
 
+tly_dim tly_cut_axis(const tally_descriptor *full, tly_dim *dim)
+{
+    const int carry = tly_tensors_named(full);
+    tly_dim segments = *dim;
+    dim->size = tly_segment_size(full, dim->size);
+    segments.size = dim->size > 0 ? segments.size / dim->size : 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT && segments.size > 1; t++) {
+        segments.stride[t] *= t < carry ? dim->size : 1;
+    }
+    for (int t = carry; t < TLY_TENSOR_COUNT; t++) {
+        dim->stride[t] = 0; /* a segment of a lane has one state */
+    }
+    return segments;
+}
+
 void tly_begin_operands(const tally_descriptor *full, int64_t *first)
 {
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
@@ -165,6 +180,21 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
 }
 
 /* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
+static void add_dim(shape *s, tly_dim dim)
+{
+    if (dim.size == 1) {
+        return;
+    }
+    if (dim.stride[TLY_OUT] < 0) {
+        tly_flip_dim(&dim, s->first);
+    }
+    int32_t at = s->count++;
+    for (; at > 0 && s->dims[at - 1].stride[TLY_OUT] < dim.stride[TLY_OUT]; at--) {
+        s->dims[at] = s->dims[at - 1];
+    }
+    s->dims[at] = dim;
+}
+
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .first = { d->in_offset, d->out_offset }, .elements = tly_tensors_named(d) };
@@ -172,20 +202,14 @@ static shape read_shape(const tally_descriptor *d)
     for (int32_t i = 0; i < d->rank; i++) {
         tly_dim dim = { d->sizes[i], { d->in_strides[i], d->out_strides[i] } };
         tly_add_operands(d, i, &dim);
-        if (i == d->axis) {
-            s.axis = dim;
-            if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
-                tly_flip_dim(&s.axis, s.first);
-            }
-        } else if (dim.size > 1) {
-            if (dim.stride[TLY_OUT] < 0) {
-                tly_flip_dim(&dim, s.first);
-            }
-            int32_t at = s.count++;
-            for (; at > 0 && s.dims[at - 1].stride[TLY_OUT] < dim.stride[TLY_OUT]; at--) {
-                s.dims[at] = s.dims[at - 1];
-            }
-            s.dims[at] = dim;
+        if (i != d->axis) {
+            add_dim(&s, dim);
+            continue;
+        }
+        add_dim(&s, tly_cut_axis(d, &dim));
+        s.axis = dim;
+        if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
+            tly_flip_dim(&s.axis, s.first);
         }
     }
     tly_merge_dims(s.dims, &s.count);
@@ -365,7 +389,8 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
 {
     for (int32_t i = 0; i < full->rank; i++) {
         /* States go from a tensor to another also where no elements lie between them. */
-        if (full->sizes[i] == 0 && !(i == full->axis && full->carry != 0)) {
+        if (full->sizes[i] == 0 &&
+            !(i == full->axis && full->carry != 0 && !tly_is_segmented(full))) {
             set_empty(problem, geometry);
             return;
         }

@@ -32,6 +32,10 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim);
 void tly_begin_operands(const tally_descriptor *full, int64_t *first);
 
+/* Cuts the axis into segments of `every` elements: `dim` becomes that of a segment, and what is
+ * returned that of the segments, of size 1 if there is one. */
+tly_dim tly_cut_axis(const tally_descriptor *full, tly_dim *dim);
+
 /* Sets what of the operands' facts and places follows from axis, lanes and first indices. `along`:
  * the strides of what a vector's elements lie along. */
 void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *problem,

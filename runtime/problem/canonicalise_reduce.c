@@ -34,6 +34,9 @@ static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
 
 static void add_kept(shape *s, tly_dim dim)
 {
+    if (dim.size == 1) {
+        return;
+    }
     if (dim.stride[TLY_OUT] < 0) { /* walked from its other end */
         tly_flip_dim(&dim, s->first);
     }
@@ -42,6 +45,9 @@ static void add_kept(shape *s, tly_dim dim)
 
 static void add_reduced(shape *s, tly_dim dim)
 {
+    if (dim.size == 1) {
+        return;
+    }
     if (s->ordered) {
         s->reduced[s->reduced_count++] = dim;
         return;
@@ -62,12 +68,13 @@ static shape read_shape(const tally_descriptor *d)
         int is_reduced = (d->axes >> i & 1) != 0;
         tly_dim dim = { d->sizes[i], { d->in_strides[i], 0 } };
         tly_add_operands(d, i, &dim);
-        if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
+        if (is_reduced && tly_is_segmented(d)) {
+            tly_dim segments = tly_cut_axis(d, &dim);
+            segments.stride[TLY_OUT] = d->out_strides[out++];
+            add_kept(&s, segments);
+        } else if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
             dim.stride[TLY_OUT] = is_reduced ? 0 : d->out_strides[out];
             out++;
-        }
-        if (dim.size == 1) {
-            continue;
         }
         if (is_reduced) {
             add_reduced(&s, dim);
