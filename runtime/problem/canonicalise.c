@@ -43,8 +43,8 @@ static int spans(int64_t stride, int64_t size, int64_t step)
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
 }
 
-/* Whether one walk over `inner` and then `outer` has even steps in tensors [from, to). The outer dim
- * is walked upwards (`direction` 1) or downwards (-1). */
+/* Whether one walk over `inner` and then `outer` has even steps in tensors [from, to). `direction`:
+ * the outer dim is walked upwards (1) or downwards (-1). */
 static int is_even(const tly_dim *outer, const tly_dim *inner, int direction, int from, int to)
 {
     int even = 1;
