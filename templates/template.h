@@ -58,6 +58,16 @@ tly_row tly_row_address(tly_build *c, kir_value row);
 /* Bytes to outer index `i`, which counts through the first `rank` dims, in each tensor. */
 void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets);
 
+/* A segment of a row (segments.c): its position 0 in each tensor, and its positions. A row of a
+ * problem that is not segmented is one. */
+typedef struct tly_segment {
+    tly_row row;
+    kir_value count;
+} tly_segment;
+tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i);
+typedef void (*tly_segment_body)(tly_build *c, const tly_segment *segment, void *of);
+void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of);
+
 /* Bytes in a tensor: from one position along the axis to the next, a launch argument; from one lane
  * to the next; and from one element of a vector, whose elements lie along rows or lanes by the
  * form, to the next. The latter are literals where the problem has them. */

@@ -84,6 +84,9 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
         used[count] = p->tensor[count].dtype;
     used[count++] = (uint8_t)tly_element_dtype(p);
     used[count++] = in_pairs ? p->tensor[TLY_IN].dtype : p->acc;
+    if (p->segmented != TLY_SEGMENTED_NOT)
+        return tly_fail(e, TALLY_UNSUPPORTED, "segments",
+                        "devices have no kernels with segments of different sizes");
     if (p->carry)
         return tly_fail(e, TALLY_UNSUPPORTED, "carry", "devices have no kernels with a carry");
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)

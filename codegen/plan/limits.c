@@ -11,7 +11,8 @@ int32_t tly_line_elements(const tly_problem *p)
 int tly_takes_slices(const tly_problem *p)
 {
     return p->form == TLY_COLUMNS && p->lanes.least == 0 && p->lanes.count == 0 &&
-           p->tensor[TLY_IN].step == 1 && p->tensor[TLY_OUT].step == 1;
+           p->segmented == TLY_SEGMENTED_NOT && p->tensor[TLY_IN].step == 1 &&
+           p->tensor[TLY_OUT].step == 1;
 }
 
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)

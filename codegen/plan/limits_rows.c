@@ -103,6 +103,7 @@ int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
 static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
+           : p->segmented                   ? "rows: the axis is not cut"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
                                             : NULL;
 }
@@ -166,7 +167,8 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    return p->order != TALLY_ORDER_SERIAL && (tly_shows_otherwise(p) || is_long(p, t));
+    return p->order != TALLY_ORDER_SERIAL && !p->segmented &&
+           (tly_shows_otherwise(p) || is_long(p, t));
 }
 
 const tly_template_limits tly_rows_limits = {

@@ -77,7 +77,9 @@ int tly_tiles_large(const tly_problem *p)
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form == TLY_ROWS && p->rows.least == 0 ? "tiles: long or dense rows" : NULL;
+    return p->segmented                                ? "tiles: the axis is not cut"
+           : p->form == TLY_ROWS && p->rows.least == 0 ? "tiles: long or dense rows"
+                                                       : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -102,6 +104,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
     (void)t;
+    if (p->segmented != TLY_SEGMENTED_NOT)
+        return 0;
     if (p->form == TLY_COLUMNS)
         return p->lanes.least > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
     if (p->form == TLY_TRANSPOSED)

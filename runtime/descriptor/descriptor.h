@@ -125,10 +125,12 @@ static inline int tly_is_segmented(const tally_descriptor *d)
     return d->segment_dtype != 0 || d->every != 0;
 }
 
-/* The elements of each segment that `every` makes of an axis which it divides; else all of it. */
-static inline int64_t tly_segment_size(const tally_descriptor *full, int64_t size)
+/* Whether segments of an axis of this size may differ in their sizes. Those of one size are one more
+ * dim. */
+static inline int tly_is_ragged(const tally_descriptor *full, int64_t size)
 {
-    return full->every > 0 && full->every < size ? full->every : size;
+    return full->segment_dtype != 0 ||
+           (full->every > 0 && full->every < size && size % full->every != 0);
 }
 
 /* How many segments an axis of this size has, of a descriptor that is segmented. TALLY_OPEN_SIZE
@@ -147,6 +149,12 @@ static inline int tly_tensors_named(const tally_descriptor *d)
         count++;
     }
     return count;
+}
+
+/* Which of a kernel's tensors is the first of a carry, behind the offsets of segments. */
+static inline int tly_carry_named(const tally_descriptor *d)
+{
+    return tly_tensors_named(d) + (d->segment_dtype != 0);
 }
 
 /* Which operands have places that differ along a dim, a bit each. Sizes may be open. */

@@ -42,26 +42,32 @@ int tly_has_stages(const tally_descriptor *d)
     return memcmp((const char *)d + first, (const char *)&none + first, sizeof none - first) != 0;
 }
 
-/* Whether `every` makes segments of one size, which are one more dim; indices count from the axis'
- * start, which kernels do not know then. */
-static int divides(const tally_descriptor *d)
+static int32_t axis_of(const tally_descriptor *d)
 {
-    const int32_t axis = tly_ops[d->op].scan ? d->axis : __builtin_ctz(d->axes);
-    const int64_t size = d->sizes[axis];
-    return size != TALLY_OPEN_SIZE && (d->every >= size || size % d->every == 0) &&
-           d->rank < TALLY_MAX_RANK && !tly_tells_index(d->op);
+    return tly_ops[d->op].scan ? d->axis : __builtin_ctz(d->axes);
+}
+
+/* Segments that there are kernels for: of scans, and, if `every` divides the axis, of all that has
+ * no index, which counts from the axis' start. */
+static int are_segments_made(const tally_descriptor *d)
+{
+    const int64_t size = d->sizes[axis_of(d)];
+    const int is_known = size != TALLY_OPEN_SIZE && d->segments != TALLY_OPEN_SIZE;
+    return is_known && !tly_tells_index(d->op) && d->rank < TALLY_MAX_RANK &&
+           (tly_ops[d->op].scan || !tly_is_ragged(d, size));
 }
 
 const char *tly_unmade_field(const tally_descriptor *d)
 {
+    const int segments = tly_is_segmented(d) && !are_segments_made(d);
     const struct {
         const char *field;
         int is_set;
     } rows[] = {
         { "coef", d->coef[0] != 0 },
         { "reset", d->reset[0] != 0 },
-        { "segments", d->segment_dtype != 0 },
-        { "every", d->every != 0 && !divides(d) },
+        { "segments", d->segment_dtype != 0 && segments },
+        { "every", d->every != 0 && segments },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {

@@ -4,8 +4,8 @@
  * meaning). `member` is its field in tally_buffers. `home` says where a device finds its
  * parameters: in the push constants (PUSH), or in the block at the start of the scratch (BLOCK).
  * Whatever handles tensors has an array with an element for each, and loops over those that a
- * kernel has: the input, the output, so many operands, and the two of a carry. These lie side by
- * side, so a carry's tensors follow the last operand (tly_tensor_of, problem.h).
+ * kernel has: the input, the output, so many operands, the offsets of segments, and the two of a carry.
+ * These lie side by side: what a kernel lacks leaves no gap (tly_tensor_of, problem.h).
  *
  * Objects made ahead of time have one launch for words without operands, and one for all others
  * (making/ahead.h). The former is compiled with TLY_WITHOUT_OPERANDS, so that it has no arrays and
@@ -16,18 +16,19 @@
 
 #ifdef TLY_WITHOUT_OPERANDS
 #define TLY_OPERANDS(TENSOR)
-#define TLY_CARRIES(TENSOR)
-#define TLY_CARRY_TENSORS 0
+#define TLY_OTHERS(TENSOR)
+#define TLY_OTHER_TENSORS 0
 #else
 #define TLY_OPERANDS(TENSOR) \
     TENSOR(A, a, operand[0], 0, BLOCK, "operand a") \
     TENSOR(B, b, operand[1], 0, BLOCK, "operand b") \
     TENSOR(C, c, operand[2], 0, BLOCK, "operand c") \
     TENSOR(D, d, operand[3], 0, BLOCK, "operand d")
-#define TLY_CARRIES(TENSOR) \
+#define TLY_OTHERS(TENSOR) \
+    TENSOR(OFFSETS, offsets, offsets, 0, BLOCK, "where segments begin and end") \
     TENSOR(STATES_IN, states_in, carry_in, 0, BLOCK, "the states before the first elements") \
     TENSOR(STATES_OUT, states_out, carry_out, 1, BLOCK, "the states after the last elements")
-#define TLY_CARRY_TENSORS 2
+#define TLY_OTHER_TENSORS 3
 #endif
 
 #define TLY_ELEMENTS(TENSOR) \
@@ -35,7 +36,7 @@
     TENSOR(OUT, out, out, 1, PUSH, "what is made") \
     TLY_OPERANDS(TENSOR)
 
-#define TLY_TENSORS(TENSOR) TLY_ELEMENTS(TENSOR) TLY_CARRIES(TENSOR)
+#define TLY_TENSORS(TENSOR) TLY_ELEMENTS(TENSOR) TLY_OTHERS(TENSOR)
 
 typedef enum tly_tensor_number {
 #define TLY_NUMBER(T, t, member, is_written, home, meaning) TLY_##T,
@@ -43,7 +44,7 @@ typedef enum tly_tensor_number {
 #undef TLY_NUMBER
         TLY_TENSOR_COUNT,
     TLY_FIRST_OPERAND = TLY_OUT + 1,
-    TLY_OPERANDS_END = TLY_TENSOR_COUNT - TLY_CARRY_TENSORS,
+    TLY_OPERANDS_END = TLY_TENSOR_COUNT - TLY_OTHER_TENSORS,
     /* Facts lie in whole words. */
     TLY_TENSOR_FACTS = (TLY_TENSOR_COUNT + 1) / 4 * 4 + 2
 } tly_tensor_number;
@@ -75,7 +76,7 @@ static inline const char *tly_tensor_name(int tensor)
         TLY_ELEMENTS(TLY_NAME)
 #undef TLY_NAME
 #define TLY_NAME(T, t, member, is_written, home, meaning) #member,
-            TLY_CARRIES(TLY_NAME)
+            TLY_OTHERS(TLY_NAME)
 #undef TLY_NAME
     };
     return names[tensor];

@@ -3,19 +3,22 @@
  * less. */
 #include "prepared.h"
 
+#include <inttypes.h>
+
 #include "../host/error.h"
 
 static const char *name_of(const tly_rules *rules, int t)
 {
-    const int first = rules->carry != 0 ? (int)rules->tensors - 2 : TLY_TENSOR_COUNT;
-    return tly_tensor_name(t < first ? t : TLY_STATES_IN + t - first);
+    const int carry = (int)rules->tensors - (rules->carry != 0 ? 2 : 0);
+    const int offsets = carry - (rules->offsets != 0);
+    return tly_tensor_name(t < offsets ? t : t < carry ? TLY_OFFSETS : TLY_STATES_IN + t - carry);
 }
 
 /* States that a run takes may be missing, and so is what its word does not name. */
 static int may_be_missing(const tly_rules *rules, int t)
 {
-    return rules->carry != 0 && (t == rules->tensors - 2 || (t == rules->tensors - 1 &&
-                                                             !(rules->carry & TALLY_CARRY_OUT)));
+    return rules->carry != 0 && (t == rules->tensors - 2 ||
+                                 (t == rules->tensors - 1 && !(rules->carry & TALLY_CARRY_OUT)));
 }
 
 static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, tally_error *error)
@@ -35,6 +38,18 @@ static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, 
     }
     tly_fail(error, TALLY_INVALID, "carry_out", "carry_in and carry_out overlap in part");
     tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
+    return TALLY_INVALID;
+}
+
+/* Those that are where they may be, and say what they may not. */
+static tally_status refuse_offsets(const tly_rules *rules, const tly_pointers *p,
+                                   tally_error *error)
+{
+    const int64_t at = tly_offsets_fault(rules, p);
+    tly_fail(error, TALLY_INVALID, "offsets",
+             "offset %" PRId64 " is below the one before it, or not in [0, %" PRId64 "]", at,
+             rules->size);
+    tly_error_hint(error, "offsets are %" PRId64 " indices that never fall", rules->segments + 1);
     return TALLY_INVALID;
 }
 
@@ -58,12 +73,16 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, 
     const int operands_end = (int)rules->tensors - (rules->carry != 0 ? 2 : 0);
     for (int t = TLY_FIRST_OPERAND; t < operands_end; t++) {
         if (!tly_is_acceptable(rules, p, t)) {
-            return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
-                            "operand %s and the output overlap", tly_tensor_name(t));
+            return tly_fail(error, TALLY_INVALID, name_of(rules, t), "%s%s and the output overlap",
+                            rules->offsets && t == operands_end - 1 ? "" : "operand ",
+                            name_of(rules, t));
         }
     }
     if (rules->carry != 0 && !tly_carry_is_acceptable(rules, p)) {
         return refuse_carry(rules, p, error);
+    }
+    if (tly_acceptable(rules, p)) {
+        return refuse_offsets(rules, p, error);
     }
     if (p->at[TLY_IN] == p->at[TLY_OUT]) {
         return tly_fail(error, TALLY_INVALID, "out",

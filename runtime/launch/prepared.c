@@ -40,6 +40,37 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
     rules->in_place = may_be_in_place(p, g);
     rules->tensors = tly_tensors_of(p);
     rules->carry = g->carry;
+    rules->offsets = p->segmented == TLY_SEGMENTED_OFFSETS;
+    rules->segments = g->segments;
+    rules->size = g->size;
+}
+
+static int64_t offset_at(const char *offsets, int64_t i, int is_wide)
+{
+    int64_t wide;
+    int32_t narrow;
+    if (is_wide) {
+        memcpy(&wide, offsets + 8 * i, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, offsets + 4 * i, sizeof narrow);
+    return narrow;
+}
+
+int64_t tly_offsets_fault(const tly_rules *rules, const tly_pointers *pointers)
+{
+    const int64_t t = rules->tensors - 1 - (rules->carry != 0 ? 2 : 0);
+    const char *offsets = pointers->at[t];
+    const int is_wide = rules->misaligned[t] == 7;
+    int64_t before = 0;
+    for (int64_t i = 0; i <= rules->segments; i++) {
+        const int64_t offset = offset_at(offsets, i, is_wide);
+        if (offset < before || offset > rules->size) {
+            return i;
+        }
+        before = offset;
+    }
+    return -1;
 }
 
 int64_t tly_unread(const tly_problem *p, const tly_geometry *g)
@@ -202,6 +233,8 @@ static void make_args(tly_prepared *r, const tly_problem *p, const tly_geometry 
     tly_dim outer[TLY_DIMS] = { { .size = 0 } };
     args->length = g->length;
     args->inner = g->inner;
+    args->segments = g->segments;
+    args->segment_size = g->every;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? tly_ceil_div(g->length, l->chunk) : 1;
     args->chunks = tly_larger(args->chunks, 1); /* states of no elements are handed on, too */
     args->blocks = l->tile_lanes > 0 ? tly_ceil_div(g->inner, l->tile_lanes) : 1;

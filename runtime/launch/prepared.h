@@ -41,6 +41,8 @@ typedef struct tly_rules {
     int64_t in_place;                       /* input and output may be the same memory */
     int64_t tensors;                        /* how many there are */
     int64_t carry;                          /* TALLY_CARRY_...; the last two tensors, unless 0 */
+    int64_t offsets;                        /* 1: a tensor behind the operands cuts the axis, ... */
+    int64_t segments, size;                 /* ... of so many positions into so many segments */
 } tly_rules;
 
 static inline int64_t tly_tensors_ruled(const tly_rules *rules)
@@ -56,11 +58,18 @@ typedef struct tly_pointers {
 /* From tensors by their number to those of a kernel. What its word does not name is left out. */
 static inline void tly_pointers_place(const tly_rules *rules, tly_pointers *p)
 {
-    if (TLY_TENSOR_COUNT > TLY_FIRST_OPERAND && rules->carry != 0) {
-        const int64_t first = rules->tensors - 2;
-        char *const in = p->at[TLY_OPERANDS_END], *const out = p->at[TLY_TENSOR_COUNT - 1];
-        p->at[first] = rules->carry & TALLY_CARRY_IN ? in : NULL;
-        p->at[first + 1] = rules->carry & TALLY_CARRY_OUT ? out : NULL;
+    if (TLY_TENSOR_COUNT == TLY_FIRST_OPERAND) {
+        return;
+    }
+    char *const offsets = p->at[TLY_OPERANDS_END];
+    char *const in = p->at[TLY_TENSOR_COUNT - 2], *const out = p->at[TLY_TENSOR_COUNT - 1];
+    const int64_t end = rules->tensors - (rules->carry != 0 ? 2 : 0);
+    if (rules->offsets) {
+        p->at[end - 1] = offsets;
+    }
+    if (rules->carry != 0) {
+        p->at[end] = rules->carry & TALLY_CARRY_IN ? in : NULL;
+        p->at[end + 1] = rules->carry & TALLY_CARRY_OUT ? out : NULL;
     }
 }
 
@@ -178,6 +187,16 @@ static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
     return has_carry ? fine && tly_carry_is_acceptable(rules, p) : fine;
 }
 
+/* The first offset that falls, or lies outside of the axis; -1: there is none. */
+int64_t tly_offsets_fault(const tly_rules *rules, const tly_pointers *pointers);
+
+/* Whether what a launch reads of its own tensors can be trusted. */
+static inline int tly_offsets_fit(const tly_rules *rules, const tly_pointers *p)
+{
+    return TLY_TENSOR_COUNT == TLY_FIRST_OPERAND || !rules->offsets ||
+           tly_offsets_fault(rules, p) < 0;
+}
+
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
  * than a small scan: most kernels have two outer dims at most, and what lies beyond outer_rank may
  * be anything. */
@@ -185,7 +204,7 @@ static inline void tly_prepared_complete(const tly_prepared *r, const tly_pointe
                                          int64_t flags, tly_args *args)
 {
     enum { FEW = 2 };
-    if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
+    if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form) && r->args.segments == 0) {
         memcpy(args, &r->args, offsetof(tly_args, outer_size[FEW]));
         const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
         for (int t = 0; t < TLY_FIRST_OPERAND; t++) {

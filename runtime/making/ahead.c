@@ -93,7 +93,7 @@ static int run(const tly_prepared *r, tly_entry entry, char *const *tensors, int
         p.at[t] = t < tly_tensors_ruled(&r->rules) ? tensors[t] : NULL;
     }
     tly_pointers_fill(&p, r->unread);
-    if (!tly_acceptable(&r->rules, &p)) {
+    if (!tly_acceptable(&r->rules, &p) || !tly_offsets_fit(&r->rules, &p)) {
         return INVALID;
     }
     tly_args args;

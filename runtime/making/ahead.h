@@ -70,7 +70,7 @@ static inline int tly_problem_order(const void *a, const void *b)
 
 /* Words of a tly_ahead_code behind its entry. */
 #define TLY_AHEAD_WORDS(tensors) \
-    (38 + (tensors) * (sizeof(tly_tensor) + sizeof(tly_apart) + 2 * sizeof(int64_t)) / 8)
+    (43 + (tensors) * (sizeof(tly_tensor) + sizeof(tly_apart) + 2 * sizeof(int64_t)) / 8)
 
 _Static_assert(sizeof(tly_ahead_code) == 8 + 8 * TLY_AHEAD_WORDS(TLY_TENSOR_COUNT),
                "codegen/ahead.c writes these structs");

@@ -107,7 +107,7 @@ typedef struct tly_launch {
 } tly_launch;
 
 _Static_assert(sizeof(tly_tensor) == 136, "ABI");
-_Static_assert(sizeof(tly_args) == 192 + TLY_TENSOR_COUNT * sizeof(tly_tensor), "ABI");
+_Static_assert(sizeof(tly_args) == 208 + TLY_TENSOR_COUNT * sizeof(tly_tensor), "ABI");
 _Static_assert(sizeof(tly_task) == 64, "ABI");
 
 #endif

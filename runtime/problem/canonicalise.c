@@ -21,6 +21,18 @@ typedef struct shape {
     int elements; /* tensors that have elements along the axis: all but a carry's */
 } shape;
 
+int32_t tly_axis_of(const tally_descriptor *full)
+{
+    return tly_ops[full->op].scan ? full->axis : full->axes != 0 ? __builtin_ctz(full->axes) : 0;
+}
+
+uint8_t tly_segmented_of(const tally_descriptor *full, int32_t axis)
+{
+    return !tly_is_ragged(full, full->sizes[axis]) ? TLY_SEGMENTED_NOT
+           : full->segment_dtype != 0              ? TLY_SEGMENTED_OFFSETS
+                                                   : TLY_SEGMENTED_EVERY;
+}
+
 void tly_flip_dim(tly_dim *dim, int64_t *first)
 {
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
@@ -105,6 +117,7 @@ void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
         dim->stride[t] = strides[d];
     }
     if (full->carry != 0) {
+        t = tly_carry_named(full);
         tly_carry_strides(full, strides);
         dim->stride[t] = dim->stride[t + 1] = strides[d];
     }
@@ -112,12 +125,19 @@ void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
 
 tly_dim tly_cut_axis(const tally_descriptor *full, tly_dim *dim)
 {
-    const int carry = tly_tensors_named(full);
+    const int carry = tly_carry_named(full);
+    const int64_t each = full->every > 0 && full->every < dim->size ? full->every : dim->size;
     tly_dim segments = *dim;
-    dim->size = tly_segment_size(full, dim->size);
-    segments.size = dim->size > 0 ? segments.size / dim->size : 1;
-    for (int t = 0; t < TLY_TENSOR_COUNT && segments.size > 1; t++) {
-        segments.stride[t] *= t < carry ? dim->size : 1;
+    segments.size = 1;
+    if (tly_is_ragged(full, dim->size)) {
+        return segments;
+    }
+    if (each < dim->size) {
+        segments.size = dim->size / each;
+        dim->size = each;
+        for (int t = 0; t < carry; t++) {
+            segments.stride[t] *= each;
+        }
     }
     for (int t = carry; t < TLY_TENSOR_COUNT; t++) {
         dim->stride[t] = 0; /* a segment of a lane has one state */
@@ -142,7 +162,7 @@ static void set_carry(const tally_descriptor *full, const tly_dim *along, tly_pr
                       tly_geometry *g)
 {
     int64_t strides[TALLY_MAX_RANK], sizes[TALLY_MAX_RANK];
-    const int first = tly_tensors_named(full);
+    const int first = tly_carry_named(full);
     tly_carry_sizes(full, sizes);
     tly_carry_strides(full, strides);
     g->carry = full->carry;
@@ -155,10 +175,27 @@ static void set_carry(const tally_descriptor *full, const tly_dim *along, tly_pr
     }
 }
 
+/* N segments have N + 1 offsets. */
+static void set_segments(const tally_descriptor *full, int32_t axis, tly_problem *p,
+                         tly_geometry *g)
+{
+    g->size = full->sizes[axis];
+    g->segments = tly_segment_count(full, g->size);
+    g->every = full->every;
+    if (full->segment_dtype != 0) {
+        const int t = tly_tensors_named(full);
+        p->tensor[t] = (tly_tensor_facts){ (uint8_t)full->segment_dtype, 1 };
+        g->tensor[t] = (tly_tensor_place){ .axis = 1, .high = g->segments };
+    }
+}
+
 void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *p,
                       tly_geometry *g)
 {
     int64_t strides[TALLY_MAX_RANK];
+    if (p->segmented != TLY_SEGMENTED_NOT) {
+        set_segments(full, tly_axis_of(full), p, g);
+    }
     if (full->carry != 0) {
         set_carry(full, along, p, g);
     }
@@ -213,7 +250,7 @@ static shape read_shape(const tally_descriptor *d)
         }
     }
     tly_merge_dims(s.dims, &s.count);
-    if (s.axis.size == 1) {
+    if (s.axis.size == 1 && !tly_is_ragged(d, 1)) {
         /* One element has no strides: any would do, and these make neighbours a stream. */
         s.axis = s.count > 0 ? s.dims[s.count - 1] : (tly_dim){ .stride = { 0 } };
         s.axis.size = s.axis.stride[TLY_IN] = s.axis.stride[TLY_OUT] = 1;
@@ -292,10 +329,27 @@ static int packed_block(const shape *s, const tly_dim *lane)
     return is_even(&s->axis, lane, direction, TLY_FIRST_OPERAND, s->elements) ? direction : 0;
 }
 
+/* Segments differ in size, so nothing is known of rows but where they lie. */
+static void find_segmented(shape *s, tly_problem *p, tly_geometry *g)
+{
+    const tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
+    if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
+        set_rows(s, 1, p, g);
+        p->rows.contiguous = 0;
+    } else {
+        set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
+        p->lanes.packing = TLY_PACKED_NOT;
+    }
+}
+
 static void find_form(shape *s, tly_problem *p, tly_geometry *g)
 {
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
+    if (p->segmented != TLY_SEGMENTED_NOT) {
+        find_segmented(s, p, g);
+        return;
+    }
     if (s->axis.size == 0) { /* states alone */
         s->axis.stride[TLY_IN] = s->axis.stride[TLY_OUT] = 1;
         set_rows(s, 1, p, g);
@@ -389,17 +443,23 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
 {
     for (int32_t i = 0; i < full->rank; i++) {
         /* States go from a tensor to another also where no elements lie between them. */
-        if (full->sizes[i] == 0 &&
-            !(i == full->axis && full->carry != 0 && !tly_is_segmented(full))) {
+        if (full->sizes[i] == 0 && !(i == full->axis && full->carry != 0 && full->every == 0)) {
             set_empty(problem, geometry);
             return;
         }
     }
+    const int ragged = tly_is_ragged(full, full->sizes[full->axis]);
+    if (ragged && tly_segment_count(full, full->sizes[full->axis]) == 0) {
+        set_empty(problem, geometry);
+        return;
+    }
     problem->carry = full->carry != 0;
+    problem->segmented = tly_segmented_of(full, full->axis);
+    problem->downwards = ragged && (full->flags & TALLY_REVERSE) != 0;
     shape s = read_shape(full);
     find_form(&s, problem, geometry);
     order_by_distance(&s);
-    if (problem->form == TLY_COLUMNS && full->carry == 0 &&
+    if (problem->form == TLY_COLUMNS && full->carry == 0 && !ragged &&
         problem->tensor[TLY_IN].step == TLY_ANY_STEP && problem->tensor[TLY_OUT].step == 1 &&
         problem->lanes.packing == TLY_PACKED_NOT && s.count > 0 &&
         s.dims[s.count - 1].stride[TLY_IN] == 1) {

@@ -28,6 +28,12 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 
 /* --- shared by scans and reductions --- */
 
+/* The axis of a scan, or the first one that is reduced. */
+int32_t tly_axis_of(const tally_descriptor *full);
+
+/* tly_segmented, of an axis. */
+uint8_t tly_segmented_of(const tally_descriptor *full, int32_t axis);
+
 /* The operands' part of a dim, and of the first indices: the stride along dim `d` of the input. */
 void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim);
 void tly_begin_operands(const tally_descriptor *full, int64_t *first);
@@ -40,7 +46,6 @@ tly_dim tly_cut_axis(const tally_descriptor *full, tly_dim *dim);
  * the strides of what a vector's elements lie along. */
 void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_problem *problem,
                       tly_geometry *geometry);
-
 
 /* Walks a dim from its other end. `first` has the index of position 0 in each tensor. */
 void tly_flip_dim(tly_dim *dim, int64_t *first);

@@ -40,6 +40,14 @@ typedef enum tly_form {
     TLY_REDUCED_LANES = 5
 } tly_form;
 
+/* Segments of the axis, each of which is scanned or reduced by itself. Those of one size that divide
+ * the axis are none of these, but a dim of their own. */
+typedef enum tly_segmented {
+    TLY_SEGMENTED_NOT = 0,
+    TLY_SEGMENTED_OFFSETS = 1, /* a tensor says where they begin and end */
+    TLY_SEGMENTED_EVERY = 2    /* each has as many elements, but the last one */
+} tly_segmented;
+
 /* Forms of reductions. */
 static inline int tly_reduces(int form)
 {
@@ -121,7 +129,9 @@ typedef struct tly_problem {
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
     uint8_t carry : 1;      /* states come from a tensor and go to one; each may be missing */
-    uint8_t unused : 4;     /* 0: named, so that every bit of the key is a field's */
+    uint8_t segmented : 2;  /* tly_segmented: what cuts the axis */
+    uint8_t downwards : 1;  /* segments count from the axis' end, as the scan does */
+    uint8_t unused : 1;     /* 0: named, so that every bit of the key is a field's */
     uint8_t form;           /* tly_form */
     uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
@@ -151,10 +161,10 @@ static inline int tly_tensors_of(const tly_problem *p)
     return count;
 }
 
-/* One beyond the last operand. */
+/* One beyond the last operand, where the offsets of segments are, if there are any. */
 static inline int tly_operands_end(const tly_problem *p)
 {
-    return tly_tensors_of(p) - (p->carry ? 2 : 0);
+    return tly_tensors_of(p) - (p->carry ? 2 : 0) - (p->segmented == TLY_SEGMENTED_OFFSETS);
 }
 
 /* Of a problem with a carry: which of its tensors has the states before the first elements. That of
@@ -167,8 +177,9 @@ static inline int tly_carry_tensor(const tly_problem *p)
 /* What a kernel's tensor t is: a tly_tensor_number. */
 static inline int tly_tensor_of(const tly_problem *p, int t)
 {
-    const int from = p->carry ? tly_carry_tensor(p) : TLY_TENSOR_COUNT;
-    return t < from ? t : TLY_OPERANDS_END + t - from;
+    const int from = tly_operands_end(p);
+    const int has_offsets = p->segmented == TLY_SEGMENTED_OFFSETS;
+    return t < from ? t : TLY_OPERANDS_END + t - from + !has_offsets;
 }
 
 /* Whether integers are added exactly, and their mean is a float. */
@@ -219,6 +230,9 @@ typedef struct tly_geometry {
     int32_t outer_rank; /* 0 to 7 */
     int32_t empty;      /* 1: some size is 0, nothing to do */
     int32_t carry;      /* TALLY_CARRY_...: which states a run takes and makes */
+    int64_t segments;   /* of a problem that is segmented: how many */
+    int64_t every;      /* elements of each but the last; 0: offsets tell */
+    int64_t size;       /* elements along the axis, which no offset is beyond */
     tly_dim outer[TALLY_MAX_RANK - 1]; /* the dim with the nearest neighbours comes last */
     /* Reductions: the reduced dims without that of `length`, outermost first. Their strides in the
      * output are 0. */

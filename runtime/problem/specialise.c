@@ -196,6 +196,9 @@ static void specialise_reduced_lanes(tly_problem *p, const tly_geometry *g)
 
 void tly_specialise(tly_problem *p, const tly_geometry *g)
 {
+    if (p->segmented != TLY_SEGMENTED_NOT) {
+        return;
+    }
     switch ((tly_form)p->form) {
     case TLY_ROWS:
         specialise_rows(p, g);

@@ -315,7 +315,8 @@ static __attribute__((noinline)) tally_status launch_many(const tally_kernel *k,
 static tally_status compute(const tally_kernel *k, const tly_pointers *p,
                             const tally_run_options *with, int64_t *threads, tally_error *error)
 {
-    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->rules, p)) {
+    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->rules, p) ||
+        !tly_offsets_fit(&k->rules, p)) {
         return refuse(k, p, error);
     }
     tly_args args;
@@ -397,7 +398,7 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
 {
     tly_pointers p = all != NULL ? *all : tly_pointers_of(in, out);
     tly_pointers_place(&k->rules, &p);
-    if (is_plain(k) && tly_acceptable(&k->rules, &p)) {
+    if (is_plain(k) && tly_acceptable(&k->rules, &p) && tly_offsets_fit(&k->rules, &p)) {
         return run_pointers(k, &p, with, error);
     }
     tly_pointers_fill(&p, k->unread);

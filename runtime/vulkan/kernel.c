@@ -185,7 +185,7 @@ void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel)
     }
 }
 
-_Static_assert(TLY_FIRST_OPERAND + TALLY_MAX_OPERANDS == TLY_STATES_IN,
+_Static_assert(TLY_FIRST_OPERAND + TALLY_MAX_OPERANDS == TLY_OPERANDS_END,
                "operands are followed by the tensors of a carry");
 
 void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_facts *facts)

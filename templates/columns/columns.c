@@ -343,16 +343,23 @@ static unsigned in_pairs(const tly_build *c)
            !c->p->carry;
 }
 
-static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
+/* The lanes of a task and their states. */
+typedef struct task {
+    kir_value count, sums;
+} task;
+
+static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
 {
+    const task *lanes = of;
+    kir_value count = lanes->count;
     columns k = {
         .c = c,
-        .sums = sums,
+        .sums = lanes->sums,
         .streams = tly_streams(c),
         .prefetchw = tly_prefetches_writes(c),
-        .row = at,
+        .row = segment->row,
         .count = count,
-        .length = arg(c, KIR_ARG_LENGTH),
+        .length = segment->count,
         .in_axis = tly_axis(c, TLY_IN),
         .out_axis = tly_axis(c, TLY_OUT),
         .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
@@ -377,6 +384,12 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
     }
     if (c->p->carry) /* which may lie in the output (line_at) */
         tly_end_states(c, &k.row, line_at(&k, k.length).sums, count);
+}
+
+static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
+{
+    task lanes = { count, sums };
+    tly_each_segment(c, &at, scan_segment, &lanes);
 }
 
 void tly_build_columns(tly_build *c, tly_launch *launch)

@@ -37,11 +37,11 @@ static void end_chains(tly_build *c, const chains *s)
     }
 }
 
-static void scan_chains(tly_build *c, kir_value row, unsigned count)
+/* Positions [0, length) of rows, whose segments go one after another. */
+static void scan_rows(tly_build *c, chains s, kir_value length)
 {
-    chains s = { .count = count };
+    const unsigned count = s.count;
     for (unsigned k = 0; k < count; k++) {
-        s.row[k] = tly_row_address(c, add(c, row, imm(c, k)));
         const tly_place first = tly_place_in(&s.row[k], 0, 0);
         s.y[k] = tly_start_at(c, &first, 1);
     }
@@ -54,10 +54,32 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
     }
     tly_region l = { 0 };
     emit_carry(&l, count, s.y);
-    emit_for(c, &l, imm(c, 0), arg(c, KIR_ARG_LENGTH), imm(c, 1));
+    emit_for(c, &l, imm(c, 0), length, imm(c, 1));
     step_chains(c, &s, l.i);
     emit_end(c, &l);
     end_chains(c, &s);
+}
+
+static void scan_chains(tly_build *c, kir_value row, unsigned count)
+{
+    chains s = { .count = count };
+    tly_region l = { 0 };
+    for (unsigned k = 0; k < count; k++)
+        s.row[k] = tly_row_address(c, add(c, row, imm(c, k)));
+    if (c->p->segmented == TLY_SEGMENTED_NOT) {
+        scan_rows(c, s, arg(c, KIR_ARG_LENGTH));
+        return;
+    }
+    emit_for(c, &l, imm(c, 0), arg(c, KIR_ARG_SEGMENTS), imm(c, 1));
+    chains one = s;
+    kir_value length = 0;
+    for (unsigned k = 0; k < count; k++) {
+        const tly_segment segment = tly_segment_of(c, &s.row[k], l.i);
+        one.row[k] = segment.row;
+        length = segment.count;
+    }
+    scan_rows(c, one, length);
+    emit_end(c, &l);
 }
 
 void tly_build_serial(tly_build *c, tly_launch *launch)
