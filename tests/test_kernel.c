@@ -420,8 +420,6 @@ Test(kernel, stages_are_refused)
         const char *option, *field;
     } cases[] = {
         { "reset=x", "reset" },
-        { "every=2", "every" },
-        { "segments=i32/2", "segments" },
     };
     tally_context *context = fake_context(NULL);
     tally_kernel *plain = fake_kernel(context, "cumsum:i64:2x3:axis=1", NULL);

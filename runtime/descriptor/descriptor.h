@@ -125,8 +125,8 @@ static inline int tly_is_segmented(const tally_descriptor *d)
     return d->segment_dtype != 0 || d->every != 0;
 }
 
-/* Whether segments of an axis of this size may differ in their sizes. Those of one size are one more
- * dim. */
+/* Whether segments of an axis of this size may differ in their sizes. Those of one size are one
+ * more dim. */
 static inline int tly_is_ragged(const tally_descriptor *full, int64_t size)
 {
     return full->segment_dtype != 0 ||

@@ -4,8 +4,8 @@
  * meaning). `member` is its field in tally_buffers. `home` says where a device finds its
  * parameters: in the push constants (PUSH), or in the block at the start of the scratch (BLOCK).
  * Whatever handles tensors has an array with an element for each, and loops over those that a
- * kernel has: the input, the output, so many operands, the offsets of segments, and the two of a carry.
- * These lie side by side: what a kernel lacks leaves no gap (tly_tensor_of, problem.h).
+ * kernel has: the input, the output, so many operands, the offsets of segments, and the two of a
+ * carry. These lie side by side: what a kernel lacks leaves no gap (tly_tensor_of, problem.h).
  *
  * Objects made ahead of time have one launch for words without operands, and one for all others
  * (making/ahead.h). The former is compiled with TLY_WITHOUT_OPERANDS, so that it has no arrays and

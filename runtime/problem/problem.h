@@ -40,8 +40,8 @@ typedef enum tly_form {
     TLY_REDUCED_LANES = 5
 } tly_form;
 
-/* Segments of the axis, each of which is scanned or reduced by itself. Those of one size that divide
- * the axis are none of these, but a dim of their own. */
+/* Segments of the axis, each of which is scanned or reduced by itself. Those of one size that
+ * divide the axis are none of these, but a dim of their own. */
 typedef enum tly_segmented {
     TLY_SEGMENTED_NOT = 0,
     TLY_SEGMENTED_OFFSETS = 1, /* a tensor says where they begin and end */
