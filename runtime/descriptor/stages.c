@@ -58,7 +58,6 @@ const char *tly_unmade_field(const tally_descriptor *d)
         const char *field;
         int is_set;
     } rows[] = {
-        { "coef", d->coef[0] != 0 },
         { "reset", d->reset[0] != 0 },
         { "segments", d->segment_dtype != 0 },
         { "every", d->every != 0 && !divides(d) },

@@ -53,7 +53,8 @@ static inline int tly_takes_transposed(int64_t lanes)
 /* Whether packed lanes around an axis are few enough to be one row of interleaved scans. */
 static inline int tly_takes_interleaved(const tly_problem *p, int64_t lanes)
 {
-    return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL && !p->carry;
+    return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL && !p->carry &&
+           !tly_ops[p->op].has_coef;
 }
 
 /* Whether lanes that lie `step` reduced elements apart are worth TLY_REDUCED_LANES. `ordered`: the
