@@ -138,6 +138,9 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* The state after an element (tly_element) at a place, which the plain loop reaches from the state
  * before it. Of operators that combine states, tly_combine. */
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element);
+/* i1s, or one i1: lanes at the first position of their scan, where no state comes before the
+ * element. 0: there are none. */
+kir_value tly_begins(tly_build *c, const tly_place *at);
 /* The product with the factor and the sum with the addend, each rounded by itself. The first
  * element of a scan is its addend, whatever its factor is (tly_operator_code.apply). */
 kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first);

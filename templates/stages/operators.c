@@ -105,9 +105,7 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
 }
 
-/* i1s: lanes at the first position of their scan, where no state comes before the element; 0: there
- * are none. */
-static kir_value begins(tly_build *c, const tly_place *at)
+kir_value tly_begins(tly_build *c, const tly_place *at)
 {
     if (at->first != 0)
         return at->first;
@@ -118,7 +116,7 @@ static kir_value begins(tly_build *c, const tly_place *at)
 
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element)
 {
-    return row_of(c)->applies ? code_of(c)->apply(c, state, element, begins(c, at))
+    return row_of(c)->applies ? code_of(c)->apply(c, state, element, tly_begins(c, at))
                               : tly_combine(c, state, element);
 }
 
