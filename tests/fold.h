@@ -34,7 +34,7 @@ typedef struct tly_fold {
 
     /* Whether nothing rounds. */
     int lowest;        /* sums: exponent of the lowest bit set in any lifted element */
-    long double reach; /* sums: of the lifted elements' magnitudes */
+    long double reach; /* sums: of the lifted elements' magnitudes; recurrences: the largest m */
     double odd;        /* products: of the elements' odd parts */
 
     /* Log sums: the largest element, the sum of exp(x - largest), and in wider arithmetic also the

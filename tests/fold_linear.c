@@ -71,7 +71,10 @@ static void absorb(tly_fold *s, uint64_t bits)
         f->flags &= ~(uint32_t)TLY_FACT_FINITE;
     f->wide = f->sum;
     f->scale = is_first ? fabs(u) : fabsl(a) * f->scale + fabs(u);
-    f->lost = is_first ? fabs(u) : fabsl(a) * f->lost + fabs(f->sum);
+    if (f->scale > s->reach)
+        s->reach = f->scale;
+    const long double least = s->single ? 0x1p-21L : 0x1p-50L;
+    f->lost = (is_first ? 0 : fabsl(a) * f->lost) + (s->reach > least ? s->reach : least);
 }
 
 static void tell(tly_fold *s)

@@ -115,7 +115,10 @@ typedef struct tly_fact {
     long double scale;  /* sums: sum of the lifted elements' magnitudes; products: |wide|; log
                                sums: with d = x - max, the sum of |d|e^d over that of e^d;
                                recurrences: m[t] = |a[t]|*m[t-1] + |u[t]| */
-    long double lost;   /* recurrences: m'[t] = |a[t]|*m'[t-1] + |y[t]| */
+    /* Recurrences: m'[t] = |a[t]|*m'[t-1] + max(m[0], ..., m[t], 2^-21), of f64 2^-50: a product of
+     * factors that falls below the range has lost its share of results before it, and later factors
+     * may bring that back. */
+    long double lost;
     uint32_t flags;
 } tly_fact;
 
