@@ -139,7 +139,7 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
  * before it. Of operators that combine states, tly_combine. */
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element);
 /* i1s, or one i1: lanes at the first position of their scan, where no state comes before the
- * element. 0: there are none. */
+ * element, not even one of a carry. 0: there are none. */
 kir_value tly_begins(tly_build *c, const tly_place *at);
 /* The product with the factor and the sum with the addend, each rounded by itself. The first
  * element of a scan is its addend, whatever its factor is (tly_operator_code.apply). */
@@ -158,6 +158,8 @@ kir_value tly_kept(tly_build *c, kir_value state);
  * a run has the tensor. Then tly_end_at stores their states after the last element. (carry.c) */
 kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes);
 void tly_end_at(tly_build *c, const tly_place *at, kir_value state);
+/* i1, of words with a carry: the run has the tensor of states that scans start from. */
+kir_value tly_has_states(tly_build *c);
 /* The same of lanes [0, count) of a row, whose states lie in a row of states. */
 void tly_start_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
 void tly_end_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);

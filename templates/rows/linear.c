@@ -174,7 +174,10 @@ static void scan_row(linear *k)
     tly_build *c = k->c;
     const unsigned vectors = (unsigned)c->plan->vectors;
     kir_value length = arg(c, KIR_ARG_LENGTH), from = imm(c, 0);
-    k->last = tly_neutral(c, c->vec);
+    const tly_place first = tly_place_in(&k->row, imm(c, 0), 0);
+    kir_value start = tly_start_at(c, &first, 1);
+    start = choose(c, tly_begins(c, &first), tly_neutral(c, c->acc), start);
+    k->last = kir_splat(c->b, start, c->lanes);
     k->lined = band(c, k->streams, is_lined(k));
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
@@ -188,6 +191,7 @@ static void scan_row(linear *k)
         from = to;
     }
     scan_scalars(k, from, length);
+    tly_end_at(c, &first, kir_extract(c->b, k->last, 0));
 }
 
 void tly_build_linear(tly_build *c, tly_launch *launch)

@@ -107,11 +107,12 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_begins(tly_build *c, const tly_place *at)
 {
-    if (at->first != 0)
-        return at->first;
-    if (at->more_positions > 0)
+    kir_value first = at->first;
+    if (first == 0 && at->more_positions > 0)
         return 0;
-    return equal(c, at->position, imm(c, 0));
+    if (first == 0)
+        first = equal(c, at->position, imm(c, 0));
+    return c->p->carry ? choose(c, tly_has_states(c), like(c, first, 0), first) : first;
 }
 
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element)
