@@ -84,16 +84,18 @@ static int only_one_is_right(const tly_judging *j, const tly_fact *f)
         return 1;
     return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1 ||
            (f->terms == 2 && !(f->flags & TLY_FACT_UNDERFLOW) &&
-            j->operation->family != TLY_RECURRENCES) || f->flags & TLY_FACT_ANY_ORDER;
+            j->operation->family != TLY_RECURRENCES) ||
+           f->flags & TLY_FACT_ANY_ORDER;
 }
 
 static const char *judge_by_rules(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
-    static const char *(*const rules[TLY_FAMILY_COUNT])(const tly_judging *, const tly_fact *,
-                                                        uint64_t) = {
-        [TLY_SUMS] = tly_rule_sum, [TLY_PRODUCTS] = judge_product, [TLY_LOG_SUMS] = tly_rule_log_sum,
-        [TLY_RECURRENCES] = tly_rule_recurrence
-    };
+    static const char *(*const rules[TLY_FAMILY_COUNT])(
+        const tly_judging *, const tly_fact *,
+        uint64_t) = { [TLY_SUMS] = tly_rule_sum,
+                      [TLY_PRODUCTS] = judge_product,
+                      [TLY_LOG_SUMS] = tly_rule_log_sum,
+                      [TLY_RECURRENCES] = tly_rule_recurrence };
     return rules[j->operation->family](j, f, got);
 }
 

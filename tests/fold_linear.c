@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear recurrences, y = a*y + u: the loop in the accumulator's type, product and sum rounded each,
- * and the scales of the bound for other orders (docs/semantics.md, Accuracy).
+ * Linear recurrences, y = a*y + u: the loop in the accumulator's type, product and sum rounded
+ * each, and the scales of the bound for other orders (docs/semantics.md, Accuracy).
  */
 #include "fold.h"
 

@@ -57,7 +57,8 @@ int tly_fused_is_mean(const tly_fused *f);
 /* Whether elements have a factor beside them. */
 int tly_fused_recurs(const tly_fused *f);
 
-/* What is combined, its factor, and what is stored, of names; *subnormal as of tly_formula_evaluate. */
+/* What is combined, its factor, and what is stored, of names; *subnormal as of
+ * tly_formula_evaluate. */
 uint64_t tly_fused_map(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_coef(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);

@@ -53,8 +53,8 @@ typedef enum tly_family {
     TLY_PRODUCTS,
     TLY_LOG_SUMS, /* log of the sum of exp */
     TLY_RECURRENCES,
-    TLY_PICKS,    /* one of the elements */
-    TLY_INDICES,  /* the index of one */
+    TLY_PICKS,   /* one of the elements */
+    TLY_INDICES, /* the index of one */
     TLY_FAMILY_COUNT
 } tly_family;
 

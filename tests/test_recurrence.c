@@ -28,18 +28,12 @@ static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86
 /* Words of each template: rows, a few rows, short ones, elements apart, columns, few and very few
  * columns, middle axes, a transposed view, and one of whose dims none is dense. */
 static const char *const words[] = {
-    "linrec:f32:7x1000:axis=1,a=f32",
-    "linrec:f32:1x5000:axis=1,a=f32",
-    "linrec:f32:100x33:axis=1,a=f32",
-    "linrec:f32:100x5:axis=1,a=f32",
-    "linrec:f32:30x70:axis=1,a=f32,in=140x2",
-    "linrec:f32:40x1100:axis=0,a=f32",
-    "linrec:f32:40x100:axis=0,a=f32",
-    "linrec:f32:40x300:axis=0,a=f32",
-    "linrec:f32:300x5:axis=0,a=f32",
-    "linrec:f32:4x20x600:axis=1,a=f32",
-    "linrec:f32:50x64:axis=1,a=f32,in=1x50",
-    "linrec:f32:20x30x8:axis=1,a=f32,in=1x20x600",
+    "linrec:f32:7x1000:axis=1,a=f32",         "linrec:f32:1x5000:axis=1,a=f32",
+    "linrec:f32:100x33:axis=1,a=f32",         "linrec:f32:100x5:axis=1,a=f32",
+    "linrec:f32:30x70:axis=1,a=f32,in=140x2", "linrec:f32:40x1100:axis=0,a=f32",
+    "linrec:f32:40x100:axis=0,a=f32",         "linrec:f32:40x300:axis=0,a=f32",
+    "linrec:f32:300x5:axis=0,a=f32",          "linrec:f32:4x20x600:axis=1,a=f32",
+    "linrec:f32:50x64:axis=1,a=f32,in=1x50",  "linrec:f32:20x30x8:axis=1,a=f32,in=1x20x600",
 };
 
 static const char *const ways[] = { "", ",exclusive", ",reverse", ",exclusive,reverse",

@@ -158,8 +158,8 @@ Test(supports, outputs)
             const int recurs = op == TALLY_LINREC;
             snprintf(text, sizeof text, "%s:%s>%s:3x40:%s%s%s", tally_op_name((tally_op)op),
                      tally_dtype_name((tally_dtype)from), tally_dtype_name((tally_dtype)to),
-                     tally_op_is_scan((tally_op)op) ? "axis=1" : "axes=1",
-                     recurs ? ",coef=x" : "", words[word].option);
+                     tally_op_is_scan((tally_op)op) ? "axis=1" : "axes=1", recurs ? ",coef=x" : "",
+                     words[word].option);
             if (tally_descriptor_parse(text, &d, &error) != TALLY_OK) {
                 cr_expect(INDICES >> op & 1, "%s: %s", text, error.message);
                 continue; /* no dtype of indices, or `post` */

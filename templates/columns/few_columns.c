@@ -45,7 +45,7 @@ typedef struct few_columns {
 /* The addresses of position 0. */
 typedef struct stream {
     kir_value at[TLY_TENSOR_COUNT];
-    kir_value first; /* so many positions from there on are of the first row; perhaps none */
+    kir_value first;   /* so many positions from there on are of the first row; perhaps none */
     kir_value results; /* in scratch, which begins `columns` results before it or earlier */
 } stream;
 
@@ -332,8 +332,8 @@ static void store_tail(few_columns *k, kir_value x)
     tly_build *c = k->c;
     kir_value to = move(c, k->tail, imm(c, 0), c->acc_bytes);
     for (unsigned p = 0; p < element_parts(c); p++)
-        kir_store(c->b, to, p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes),
-                  part(c, x, p), c->acc_bytes, 0);
+        kir_store(c->b, to, p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes), part(c, x, p),
+                  c->acc_bytes, 0);
 }
 
 static kir_value load_tail(few_columns *k, kir_value skip)
@@ -341,8 +341,8 @@ static kir_value load_tail(few_columns *k, kir_value skip)
     tly_build *c = k->c;
     kir_value x[KIR_MAX_PARTS], from = move(c, k->tail, skip, c->acc_bytes);
     for (unsigned p = 0; p < element_parts(c); p++)
-        x[p] = kir_load(c->b, c->vec, from,
-                        p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes), c->acc_bytes);
+        x[p] = kir_load(c->b, c->vec, from, p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes),
+                        c->acc_bytes);
     return kir_tuple(c->b, element_parts(c), x);
 }
 
@@ -475,7 +475,8 @@ static void plan_scratch(few_columns *k, tly_launch *launch)
 {
     tly_build *c = k->c;
     int64_t margin = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
-    int64_t tail = element_parts(c) * part_bytes(k), least = k->history > 0 ? 0 : c->plan->kept_results;
+    int64_t tail = element_parts(c) * part_bytes(k),
+            least = k->history > 0 ? 0 : c->plan->kept_results;
     kir_value twice = tly_round_up(c, mul(c, k->columns, imm(c, 2)), c->plan->kept_results);
     k->block = choose(c, less(c, k->columns, imm(c, least / 2)), imm(c, least), twice);
     k->margins[0] = add(c, k->columns, imm(c, margin));

@@ -116,8 +116,8 @@ static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, k
         for (unsigned i = 0; i < n; i++) {
             int64_t offset = (q * n + i) * state;
             const step_row in_row = { k, x, first, tile, i };
-            const tly_place here = { address_in_row, &in_row, .position = step,
-                                     .more_lanes = q * n, .steps = k->lane };
+            const tly_place here = { address_in_row, &in_row, .position = step, .more_lanes = q * n,
+                                     .steps = k->lane };
             kir_value before = tly_load_state(c, states, offset, n, c->acc_bytes);
             kir_value y = tly_advance(c, &here, before, tly_element(c, &here, shown[q][i]));
             tly_store_state(c, states, offset, y, c->acc_bytes);
