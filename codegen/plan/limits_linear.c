@@ -27,13 +27,18 @@ static const char *refuses(const tly_problem *p)
                : NULL;
 }
 
-/* f32 past the cache, of a move, in vectors and by chains of scalars: rows of 16, 32, 64, 128
+_Static_assert(TLY_LINEAR_CUT % (TLY_LINEAR_MOST_VECTORS * TLY_MOST_LANES) == 0,
+               "a cut between steps, whatever the plan is");
+
+/* Pieces of a row that go on with each other's states have one template, long or short. f32 past
+ * the cache, of a move, in vectors and by chains of scalars: rows of 16, 32, 64, 128
  * AVX-512 .70, .59 and .71, .54 and .85, .37 and .81, .23, AVX2 .63, .65 and .73, .64 and .65, .43
  * and .84, .25; i64 of 1024 .79, .37 and .64, .36 (Zen 4). */
 int tly_linear_serves(const tly_problem *p)
 {
     const int length = p->rows.length;
-    return refuses(p) == NULL && p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
+    const int is_long = p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
+    return refuses(p) == NULL && (is_long || p->carry);
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

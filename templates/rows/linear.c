@@ -147,13 +147,13 @@ static void prefetch(linear *k, kir_value i, unsigned n)
     tly_region far = { 0 };
     emit_if(c, &far, k->streams);
     for (int t = 0; t < c->tensors; t++) {
-        const int step = c->p->tensor[t].step;
-        if (t == TLY_OUT || (step != 1 && step != -1))
+        const int up = c->p->tensor[t].step == 1, down = c->p->tensor[t].step == -1;
+        if (t == TLY_OUT || !(up || down))
             continue;
         kir_value from = ptradd(c, k->row.at[t], mul(c, i, tly_step(c, t)));
         const int64_t bytes = (int64_t)n * c->lanes * c->bytes[t];
         for (int64_t byte = 0; byte < bytes; byte += LINE)
-            kir_prefetch(c->b, from, step * (c->plan->prefetch + byte));
+            kir_prefetch(c->b, from, (up - down) * (c->plan->prefetch + byte));
     }
     emit_end(c, &far);
 }
@@ -176,8 +176,8 @@ static void scan_row(linear *k)
     kir_value length = arg(c, KIR_ARG_LENGTH), from = imm(c, 0);
     const tly_place first = tly_place_in(&k->row, imm(c, 0), 0);
     kir_value start = tly_start_at(c, &first, 1);
-    start = choose(c, tly_begins(c, &first), tly_neutral(c, c->acc), start);
-    k->last = kir_splat(c->b, start, c->lanes);
+    kir_value before = choose(c, tly_begins(c, &first), tly_neutral(c, c->acc), start);
+    k->last = kir_splat(c->b, before, c->lanes);
     k->lined = band(c, k->streams, is_lined(k));
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
@@ -191,7 +191,8 @@ static void scan_row(linear *k)
         from = to;
     }
     scan_scalars(k, from, length);
-    tly_end_at(c, &first, kir_extract(c->b, k->last, 0));
+    kir_value last = kir_extract(c->b, k->last, 0);
+    tly_end_at(c, &first, choose(c, equal(c, length, imm(c, 0)), start, last));
 }
 
 void tly_build_linear(tly_build *c, tly_launch *launch)
