@@ -464,6 +464,9 @@ int64_t tally_kernel_chunk(const tally_kernel *kernel)
         !rounds(&kernel->full)) {
         return 1;
     }
+    if (tly_ops[kernel->full.op].has_coef && kernel->full.order != TALLY_ORDER_SERIAL) {
+        return TLY_LINEAR_CUT;
+    }
     const int64_t chunk = kernel->object->launch.chunk;
     return chunk > 0 ? chunk : 1; /* without chunks, in the order of the plain loop */
 }

@@ -110,6 +110,9 @@ typedef struct tly_place {
     /* i64: only so many lanes are there, perhaps none. The others are anything; with `steps` they
      * are the last one again. 0: all are there. */
     kir_value count;
+    /* i1s, or one i1: the lanes that lie at the first position of their scan. 0: the position
+     * tells. */
+    kir_value first;
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -134,10 +137,23 @@ tly_place tly_place_along(const tly_stretch *stretch, int64_t element);
  * element or a result whose place is not known; of words with expressions, an element that is
  * mapped already. */
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
+/* The first half of it, of words with expressions: a loaded element as an accumulator that went
+ * through `map`, and, of recurrences, a pair of the factor and that. Where c->is_mapped, templates
+ * do this when they load. */
+kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x);
 kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* The state after an element (tly_element) at a place, which the plain loop reaches from the state
+ * before it. Of operators that combine states, tly_combine. */
+kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element);
+/* i1s, or one i1: lanes at the first position of their scan, where no state comes before the
+ * element, not even one of a carry. 0: there are none. */
+kir_value tly_begins(tly_build *c, const tly_place *at);
+/* The product with the factor and the sum with the addend, each rounded by itself. The first
+ * element of a scan is its addend, whatever its factor is (tly_operator_code.apply). */
+kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first);
 /* A state and n elements after it, each with its place. */
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,
                    unsigned n);
@@ -152,6 +168,8 @@ kir_value tly_kept(tly_build *c, kir_value state);
  * a run has the tensor. Then tly_end_at stores their states after the last element. (carry.c) */
 kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes);
 void tly_end_at(tly_build *c, const tly_place *at, kir_value state);
+/* i1, of words with a carry: the run has the tensor of states that scans start from. */
+kir_value tly_has_states(tly_build *c);
 /* The same of lanes [0, count) of a row, whose states lie in a row of states. */
 void tly_start_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
 void tly_end_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
@@ -190,6 +208,8 @@ kir_value tly_load_at(tly_build *c, const tly_place *at, int tensor, unsigned la
 
 /* A loaded element through `map`: of words with expressions a value of their type, else itself. */
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
+/* The factor of a recurrence, from the same element: a value of the expressions' type. */
+kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x);
 /* The input's elements at a place, loaded and mapped: as values of the expressions' type, and as
  * accumulators. */
 kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes);

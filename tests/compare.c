@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tolerance.h"
@@ -75,19 +76,26 @@ static const char *judge_product(const tly_judging *j, const tly_fact *f, uint64
  * for, the last bits are open even then. */
 static int only_one_is_right(const tly_judging *j, const tly_fact *f)
 {
+    const int recurs = j->operation->family == TLY_RECURRENCES;
     if (j->operation->family == TLY_LOG_SUMS || j->operation->projection == TLY_LOGARITHM ||
-        f->flags & TLY_FACT_STRAYED)
+        (f->flags & TLY_FACT_STRAYED && !recurs))
         return 0;
+    if (recurs && j->is_loop)
+        return 1;
     return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1 ||
-           (f->terms == 2 && !(f->flags & TLY_FACT_UNDERFLOW)) || f->flags & TLY_FACT_ANY_ORDER;
+           (f->terms == 2 && !(f->flags & TLY_FACT_UNDERFLOW) &&
+            j->operation->family != TLY_RECURRENCES) ||
+           f->flags & TLY_FACT_ANY_ORDER;
 }
 
 static const char *judge_by_rules(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
-    static const char *(*const rules[TLY_FAMILY_COUNT])(const tly_judging *, const tly_fact *,
-                                                        uint64_t) = {
-        [TLY_SUMS] = tly_rule_sum, [TLY_PRODUCTS] = judge_product, [TLY_LOG_SUMS] = tly_rule_log_sum
-    };
+    static const char *(*const rules[TLY_FAMILY_COUNT])(
+        const tly_judging *, const tly_fact *,
+        uint64_t) = { [TLY_SUMS] = tly_rule_sum,
+                      [TLY_PRODUCTS] = judge_product,
+                      [TLY_LOG_SUMS] = tly_rule_log_sum,
+                      [TLY_RECURRENCES] = tly_rule_recurrence };
     return rules[j->operation->family](j, f, got);
 }
 
@@ -119,9 +127,10 @@ static const char *judge_post(const tly_judging *j, const tly_fact *f, uint64_t 
         return NULL;
     if (only_one_is_right(j, f))
         return "not post of the plain loop's result";
-    const tly_range y = j->operation->family == TLY_SUMS       ? tly_range_of_sum(j, f, 0)
-                        : j->operation->family == TLY_PRODUCTS ? product_range(j, f)
-                                                               : tly_range_of_log_sum(j, f);
+    const tly_range y = j->operation->family == TLY_SUMS          ? tly_range_of_sum(j, f, 0)
+                        : j->operation->family == TLY_PRODUCTS    ? product_range(j, f)
+                        : j->operation->family == TLY_RECURRENCES ? tly_range_of_recurrence(j, f)
+                                                                  : tly_range_of_log_sum(j, f);
     return tly_is_right_post(j, f, &y, got) ? NULL : "not post of a result within the tolerance";
 }
 
@@ -183,6 +192,18 @@ static int visit(void *user, const tly_fact *f)
     return 0;
 }
 
+/* Whether elements of other rows lie nearer to each other in the output than those of a scan: then
+ * kernels run the plain loop, for many scans at once. */
+static int is_across(const tally_descriptor *d)
+{
+    tly_layout l;
+    tly_layout_of(d, &l);
+    for (int k = 0; k < l.rank && l.is_scan; k++)
+        if (k != l.axis && l.sizes[k] > 1 && llabs(l.out_strides[k]) < llabs(l.out_step))
+            return 1;
+    return 0;
+}
+
 static tly_judging judge_of(const tly_fused *fused, int flushes)
 {
     const tally_descriptor *d = &fused->values;
@@ -191,6 +212,7 @@ static tly_judging judge_of(const tly_fused *fused, int flushes)
                           .operation = &tly_operations[d->op],
                           .dtype = tly_reference_output(d),
                           .accumulator = tly_reference_accumulator(d),
+                          .is_loop = is_across(d),
                           .flushes = flushes };
 }
 
@@ -203,7 +225,7 @@ const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact)
     const uint32_t open = TLY_FACT_NONFINITE_IN | TLY_FACT_OVERFLOW | TLY_FACT_UNDERFLOW;
     const int has_wide = fact->flags & TLY_FACT_FLOAT || !only_one_is_right(&j, fact);
     j.by_wide = 1;
-    if (family >= TLY_PICKS || !has_wide || (family != TLY_LOG_SUMS && fact->flags & open))
+    if (family >= TLY_RECURRENCES || !has_wide || (family != TLY_LOG_SUMS && fact->flags & open))
         return NULL;
     return judge_by_rules(&j, fact, fact->result);
 }

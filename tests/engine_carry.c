@@ -120,6 +120,8 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
         int64_t count = k + 1 < pieces ? tly_random_below(&r, left + 1) : left;
         if (k + 1 < pieces && tly_random_one_in(&r, 3))
             count = 0;
+        if (d->op == TALLY_LINREC && from == 0 && count == 0)
+            count = left > 0; /* a state of no elements takes part, unlike none */
         const int32_t carry = (k > 0 || tly_random_one_in(&r, 2) ? TALLY_CARRY_IN : 0) |
                               (k + 1 < pieces || tly_random_one_in(&r, 2) ? TALLY_CARRY_OUT : 0);
         const tally_descriptor piece = piece_of(d, &l, from, count, carry ? carry : TALLY_CARRY_IN);

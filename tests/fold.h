@@ -25,6 +25,7 @@ typedef struct tly_fold {
     int started;   /* something has been combined, or the identity takes part */
     int single;    /* the accumulator is f32 */
     int precision; /* of a float accumulator */
+    uint64_t coef; /* recurrences: the factor of the element that comes next, as it is */
     uint64_t integer;
     tly_exact_sum whole; /* sums of integers whose mean is taken */
     tly_fact fact;
@@ -33,7 +34,7 @@ typedef struct tly_fold {
 
     /* Whether nothing rounds. */
     int lowest;        /* sums: exponent of the lowest bit set in any lifted element */
-    long double reach; /* sums: of the lifted elements' magnitudes */
+    long double reach; /* sums: of the lifted elements' magnitudes; recurrences: the largest m */
     double odd;        /* products: of the elements' odd parts */
 
     /* Log sums: the largest element, the sum of exp(x - largest), and in wider arithmetic also the
@@ -52,6 +53,8 @@ typedef struct tly_folding {
 
 extern const tly_folding tly_fold_floats;   /* sums and products */
 extern const tly_folding tly_fold_integers; /* the same of integers */
+extern const tly_folding tly_fold_linear_floats;
+extern const tly_folding tly_fold_linear_integers;
 extern const tly_folding tly_fold_logs;
 extern const tly_folding tly_fold_picks; /* indices, too */
 

@@ -8,7 +8,7 @@ static const tally_operand no_operand;
 
 int tly_is_fused(const tally_descriptor *d)
 {
-    return d->map[0] || d->post[0] || d->operands[0].dtype;
+    return d->map[0] || d->coef[0] || d->post[0] || d->operands[0].dtype;
 }
 
 /* ---- types ---- */
@@ -105,6 +105,7 @@ static void find_values(const tally_descriptor *d, tly_fused *f)
     for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
         v->operands[k] = no_operand;
     memset(v->map, 0, sizeof v->map);
+    memset(v->coef, 0, sizeof v->coef);
     memset(v->post, 0, sizeof v->post);
     if ((d->dtype != TALLY_BOOL || f->type != TALLY_U8) && !tly_fused_is_mean(f))
         v->dtype = (int32_t)f->type;
@@ -116,6 +117,7 @@ int tly_fused_of(const tally_descriptor *d, tly_fused *f)
 {
     memset(f, 0, sizeof *f);
     f->has_map = d->map[0] != 0;
+    f->has_coef = d->coef[0] != 0;
     f->has_post = d->post[0] != 0;
     f->type = tly_fused_type(d);
     f->in = (tally_dtype)d->dtype;
@@ -127,6 +129,7 @@ int tly_fused_of(const tally_descriptor *d, tly_fused *f)
     for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
         tly_fused_place_of(d, k, &f->places[k]);
     return (f->has_map && tly_formula_parse(d->map, &f->map)) ||
+                   (f->has_coef && tly_formula_parse(d->coef, &f->coef)) ||
                    (f->has_post && tly_formula_parse(d->post, &f->post))
                ? -1
                : 0;
@@ -156,6 +159,19 @@ uint64_t tly_fused_map(const tly_fused *f, const tly_scalar names[TLY_NAMES], in
     const tly_scalar u = f->has_map ? tly_formula_evaluate(&f->map, f->type, names, subnormal)
                                     : names[TLY_NAME_X];
     return tly_fused_store(f, (tally_dtype)f->values.dtype, u);
+}
+
+int tly_fused_recurs(const tly_fused *f)
+{
+    return tly_operations[f->values.op].family == TLY_RECURRENCES;
+}
+
+/* Without an expression it is operand a. */
+uint64_t tly_fused_coef(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal)
+{
+    const tly_scalar a = f->has_coef ? tly_formula_evaluate(&f->coef, f->type, names, subnormal)
+                                     : names[TLY_NAME_A];
+    return tly_fused_store(f, (tally_dtype)f->values.dtype, a);
 }
 
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal)

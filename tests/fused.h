@@ -18,8 +18,8 @@ typedef struct tly_fused_place {
 } tly_fused_place;
 
 typedef struct tly_fused {
-    int has_map, has_post;
-    tly_formula map, post;
+    int has_map, has_coef, has_post;
+    tly_formula map, coef, post;
     tally_dtype type;       /* the expressions' */
     tally_dtype in, stored; /* the input's and the output's */
     tally_descriptor
@@ -54,8 +54,13 @@ uint64_t tly_fused_store(const tly_fused *f, tally_dtype dtype, tly_scalar value
 /* Whether integers are added as they are, and their mean is the float that `post` sees. */
 int tly_fused_is_mean(const tly_fused *f);
 
-/* What is combined and what is stored, of names; *subnormal as of tly_formula_evaluate. */
+/* Whether elements have a factor beside them. */
+int tly_fused_recurs(const tly_fused *f);
+
+/* What is combined, its factor, and what is stored, of names; *subnormal as of
+ * tly_formula_evaluate. */
 uint64_t tly_fused_map(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
+uint64_t tly_fused_coef(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 
 #endif

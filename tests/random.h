@@ -61,7 +61,7 @@ void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descr
 /* The same of up to eight dims, most of them short, in views of all kinds, and scans that compare
  * of narrow types more often: for plans, which no tensor is needed for. */
 void tly_random_view(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d);
-/* Whether an operator is ever drawn: kernels of it exist. */
+/* Whether an operator is ever drawn without TLY_DRAW_STAGES: kernels of it exist. */
 int tly_is_drawn(int op);
 
 /* tly_random_problem of TLY_DRAW_SCANS. */

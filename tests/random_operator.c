@@ -62,11 +62,18 @@ static const struct {
                              [TALLY_MIN] = { LIST(all), NULL, 0, 0 },
                              [TALLY_ARGMAX] = { LIST(all), NULL, 0, 0 },
                              [TALLY_ARGMIN] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_LINREC] = { LIST(numbers), LIST(wider), 1 },
                              [TALLY_CUMLOGSUMEXP] = { LIST(floats), NULL, 0, 0 } };
 
+/* Recurrences need an operand or an expression. */
 int tly_is_drawn(int op)
 {
-    return inputs[op].count > 0;
+    return inputs[op].count > 0 && op != TALLY_LINREC;
+}
+
+static int is_drawn_of(int op, uint32_t draws)
+{
+    return tly_is_drawn(op) || (op == TALLY_LINREC && draws & TLY_DRAW_STAGES);
 }
 
 static int32_t draw_op(tly_random *r, uint32_t draws)
@@ -74,7 +81,7 @@ static int32_t draw_op(tly_random *r, uint32_t draws)
     int32_t ops[TALLY_OP_COUNT];
     int64_t count = 0;
     for (int op = 1; op < TALLY_OP_COUNT; op++)
-        if (draws >> op & 1 && tly_is_drawn(op))
+        if (draws >> op & 1 && is_drawn_of(op, draws))
             ops[count++] = op;
     return ops[tly_random_below(r, count)];
 }

@@ -109,7 +109,10 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
     int has_map = !has_post || tly_random_one_in(r, 2);
     tly_random_names names = { .operands = 0 };
 
-    if (tly_random_one_in(r, 16))
+    const int recurs = tly_operations[d->op].family == TLY_RECURRENCES;
+    if (recurs)
+        has_map = tly_random_one_in(r, 2);
+    else if (tly_random_one_in(r, 16))
         return;
     draw_output(r, d);
     names.type = tly_fused_type(d);
@@ -118,6 +121,12 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
         !tly_fused_fits((tally_dtype)d->dtype, names.type))
         has_map = 0, has_post = 1;
     uint32_t in_post = 0;
+    if (recurs && tly_random_one_in(r, 2)) {
+        names.operands = 1; /* the factor is operand a */
+    } else if (recurs) {
+        names.sees_x = 1;
+        tly_random_expression(r, &names, d->coef);
+    }
     if (has_map) {
         names.sees_x = 1;
         tly_random_expression(r, &names, d->map);

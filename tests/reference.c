@@ -14,6 +14,7 @@ const tly_operation tly_operations[TALLY_OP_COUNT] = {
     [TALLY_CUMMAX] = { TLY_PICKS, TLY_ITSELF, TLY_AS_IT_IS, 1 },
     [TALLY_CUMMIN] = { TLY_PICKS, TLY_ITSELF, TLY_AS_IT_IS, -1 },
     [TALLY_CUMLOGSUMEXP] = { TLY_LOG_SUMS, TLY_ITSELF, TLY_AS_IT_IS, 0 },
+    [TALLY_LINREC] = { TLY_RECURRENCES, TLY_ITSELF, TLY_AS_IT_IS, 0 },
     [TALLY_SUM] = { TLY_SUMS, TLY_ITSELF, TLY_AS_IT_IS, 0 },
     [TALLY_PROD] = { TLY_PRODUCTS, TLY_ITSELF, TLY_AS_IT_IS, 0 },
     [TALLY_MEAN] = { TLY_SUMS, TLY_ITSELF, TLY_BY_COUNT, 0 },
@@ -33,6 +34,7 @@ static const tly_folding *const foldings[TLY_FAMILY_COUNT][2] = {
     [TLY_SUMS] = { &tly_fold_integers, &tly_fold_floats },
     [TLY_PRODUCTS] = { &tly_fold_integers, &tly_fold_floats },
     [TLY_LOG_SUMS] = { &tly_fold_logs, &tly_fold_logs },
+    [TLY_RECURRENCES] = { &tly_fold_linear_integers, &tly_fold_linear_floats },
     [TLY_PICKS] = { &tly_fold_picks, &tly_fold_picks },
     [TLY_INDICES] = { &tly_fold_picks, &tly_fold_picks },
 };
@@ -97,6 +99,8 @@ static uint64_t load(walk *w, tly_fold *s, int64_t at_row, int64_t position)
     if (tly_fused_is_mean(&w->fused))
         return x;
     const uint64_t u = tly_fused_map(&w->fused, w->names, &subnormal);
+    if (tly_fused_recurs(&w->fused))
+        s->coef = tly_fused_coef(&w->fused, w->names, &subnormal);
     if (subnormal)
         s->fact.flags |= TLY_FACT_STAGE_SUBNORMAL;
     return u;

@@ -52,8 +52,9 @@ typedef enum tly_family {
     TLY_SUMS,
     TLY_PRODUCTS,
     TLY_LOG_SUMS, /* log of the sum of exp */
-    TLY_PICKS,    /* one of the elements */
-    TLY_INDICES,  /* the index of one */
+    TLY_RECURRENCES,
+    TLY_PICKS,   /* one of the elements */
+    TLY_INDICES, /* the index of one */
     TLY_FAMILY_COUNT
 } tly_family;
 
@@ -83,7 +84,8 @@ enum {
     TLY_FACT_ZERO_IN = 1 << 8,   /* products: some input so far is zero */
     TLY_FACT_NEGATIVE = 1 << 9,  /* products: the inputs' signs multiply to minus */
     TLY_FACT_STRAYED = 1 << 10,  /* means, norms and logarithms: the loop's sum left the range, or a
-                                      square did downwards; what is right follows from `wide` */
+                                      square did downwards; what is right follows from `wide`.
+                                      Recurrences: the loop left the range by a hair */
     TLY_FACT_STAGE_SUBNORMAL = 1 << 11 /* an expression has met a subnormal number in this row */
 };
 
@@ -111,7 +113,12 @@ typedef struct tly_fact {
     long double wide;   /* floats: the same in wider arithmetic, before it is projected; log
                                sums of integers, too */
     long double scale;  /* sums: sum of the lifted elements' magnitudes; products: |wide|; log
-                               sums: with d = x - max, the sum of |d|e^d over that of e^d */
+                               sums: with d = x - max, the sum of |d|e^d over that of e^d;
+                               recurrences: m[t] = |a[t]|*m[t-1] + |u[t]| */
+    /* Recurrences: m'[t] = |a[t]|*m'[t-1] + max(m[0], ..., m[t], 2^-21), of f64 2^-50: a product of
+     * factors that falls below the range has lost its share of results before it, and later factors
+     * may bring that back. */
+    long double lost;
     uint32_t flags;
 } tly_fact;
 

@@ -147,6 +147,10 @@ Test(carry_bits, pieces_are_one_scan)
         "cummax:f32:4x300:axis=1,exclusive,nan=ignore",
         "cummin:i64:900:axis=0",
         "cumprod:bool>i32:4x100:axis=1",
+        "linrec:f32:300x70:axis=0,coef=x",
+        "linrec:f64:40x9:axis=0,coef=1-x,exclusive",
+        "linrec:f32:5x333:axis=1,coef=x,order=serial,reverse",
+        "linrec:u32:9x2047:axis=1,coef=x+1",
     };
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         for (uint64_t seed = 0; seed < 3; seed++)
@@ -157,9 +161,15 @@ Test(carry_bits, pieces_are_one_scan)
 Test(carry_bits, chunks_are_one_scan)
 {
     static const char *const words[] = {
-        "cumsum:f32:2x200000:axis=1",        "cumprod:f32:200000:axis=0,exclusive",
-        "cumsum:f64:100001:axis=0,reverse",  "cumsum:f16:3x150000:axis=1",
-        "cumsum:f32:150000:axis=0,post=y*2", "cumlogsumexp:f32:100000:axis=0",
+        "cumsum:f32:2x200000:axis=1",
+        "cumprod:f32:200000:axis=0,exclusive",
+        "cumsum:f64:100001:axis=0,reverse",
+        "cumsum:f16:3x150000:axis=1",
+        "cumsum:f32:150000:axis=0,post=y*2",
+        "cumlogsumexp:f32:100000:axis=0",
+        "linrec:f32:20x1000:axis=1,coef=x",
+        "linrec:f16:777:axis=0,coef=1-x,exclusive",
+        "linrec:f64:9x901:axis=1,reverse,coef=-x",
     };
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
         tally_descriptor d = parsed(words[k]);

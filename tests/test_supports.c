@@ -86,7 +86,7 @@ Test(supports, what_creation_says)
 #define FLOATS (BIT(F64) | BIT(F32) | BIT(F16) | BIT(BF16))
 #define WIDE (BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32))
 #define NARROW (BIT(I16) | BIT(I8) | BIT(U16) | BIT(U8) | BIT(BOOL))
-#define TOTALS (OP(CUMSUM) | OP(CUMPROD) | OP(SUM) | OP(PROD))
+#define TOTALS (OP(CUMSUM) | OP(CUMPROD) | OP(SUM) | OP(PROD) | OP(LINREC))
 #define NORMS (OP(L2) | OP(LOG_SUM) | OP(LOG_SUM_EXP))
 #define PICKS (OP(CUMMAX) | OP(CUMMIN) | OP(MAX) | OP(MIN))
 #define INDICES (OP(ARGMAX) | OP(ARGMIN))
@@ -152,19 +152,20 @@ Test(supports, outputs)
             char text[TALLY_WORD_MAX];
             tally_descriptor d = TALLY_DESCRIPTOR_INIT;
             tally_error error = TALLY_ERROR_INIT;
-            if (from == 0 || to == 0 || op == TALLY_LINREC || op == TALLY_CUMARGMAX ||
-                op == TALLY_CUMARGMIN) {
+            if (from == 0 || to == 0 || op == TALLY_CUMARGMAX || op == TALLY_CUMARGMIN) {
                 continue;
             }
-            snprintf(text, sizeof text, "%s:%s>%s:3x40:%s%s", tally_op_name((tally_op)op),
+            const int recurs = op == TALLY_LINREC;
+            snprintf(text, sizeof text, "%s:%s>%s:3x40:%s%s%s", tally_op_name((tally_op)op),
                      tally_dtype_name((tally_dtype)from), tally_dtype_name((tally_dtype)to),
-                     tally_op_is_scan((tally_op)op) ? "axis=1" : "axes=1", words[word].option);
+                     tally_op_is_scan((tally_op)op) ? "axis=1" : "axes=1", recurs ? ",coef=x" : "",
+                     words[word].option);
             if (tally_descriptor_parse(text, &d, &error) != TALLY_OK) {
                 cr_expect(INDICES >> op & 1, "%s: %s", text, error.message);
                 continue; /* no dtype of indices, or `post` */
             }
             const tally_status status = tally_context_supports(context, &d, NULL, &error);
-            const int made = is_made(op, words[word].kind, from, to);
+            const int made = is_made(op, recurs ? MAPPED : words[word].kind, from, to);
             if (status == TALLY_NO_GENERATOR || status == TALLY_INVALID) {
                 continue; /* as above */
             }

@@ -229,6 +229,34 @@ const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
                                             : "beyond the tolerance";
 }
 
+/* ---- recurrences ---- */
+
+/* The class is the loop's, unless that left the range by a hair. */
+tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f)
+{
+    const long double lost = precision_of(j) == TALLY_F32 ? 0x1p-125L : 0x1p-1021L;
+    tly_range r = { INFINITY, -INFINITY, 0, 0, 0 };
+    if (f->flags & TLY_FACT_STRAYED)
+        return (tly_range){ -INFINITY, INFINITY, 1, 1, 1 };
+    r.nan = isnan(f->sum);
+    r.plus_infinity = f->sum == INFINITY;
+    r.minus_infinity = f->sum == -INFINITY;
+    if (isfinite(f->sum)) {
+        r.low = r.high = f->sum;
+        widen(&r, (2 * (long double)f->terms + 16) * unit_of(j) * f->scale + lost * f->lost);
+        note_infinities(j, &r);
+    }
+    return r;
+}
+
+const char *tly_rule_recurrence(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    const tly_range r = tly_range_of_recurrence(j, f);
+    return is_within(j, &r, got) ? NULL
+           : isfinite(f->sum)    ? "beyond the tolerance"
+                                 : "not the plain loop's class";
+}
+
 /* ---- log sums ---- */
 
 /* The maximum takes part as it is, so no order overflows: the class is that of the plain loop. */

@@ -18,6 +18,7 @@ typedef struct tly_judging {
     tally_dtype dtype, accumulator; /* dtype: the output's; with `post` that of what goes into it */
     int flushes;
     int by_wide; /* the loop's own sum is no argument */
+    int is_loop; /* recurrences: kernels run the plain loop, whatever the order */
     tly_verdict *verdict;
 } tly_judging;
 
@@ -27,8 +28,9 @@ typedef struct tly_range {
     int plus_infinity, minus_infinity, nan;
 } tly_range;
 
-/* NULL, or why the bits are not a right result of a sum, of a log sum. */
+/* NULL, or why the bits are not a right result of a sum, of a recurrence, of a log sum. */
 const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got);
+const char *tly_rule_recurrence(const tly_judging *j, const tly_fact *f, uint64_t got);
 const char *tly_rule_log_sum(const tly_judging *j, const tly_fact *f, uint64_t got);
 
 /* The same of a sum, each of whose terms and partial sums may lose up to `slack`. */
@@ -39,6 +41,7 @@ int tly_is_near_product(const tly_judging *j, const tly_fact *f, uint64_t got);
 
 /* The same ranges themselves, before they are rounded to the output. */
 tly_range tly_range_of_sum(const tly_judging *j, const tly_fact *f, long double slack);
+tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f);
 tly_range tly_range_of_log_sum(const tly_judging *j, const tly_fact *f);
 tly_range tly_range_of_product(const tly_judging *j, const tly_fact *f);
 

@@ -202,6 +202,14 @@ const tly_choice tly_choices_of_short[] = {
     { 0, NULL, 0 },
 };
 
+const tly_choice tly_choices_of_linear[] = {
+    { KEY(lanes), tly_choose_lanes, 0 },
+    { KEY(vectors), NULL, 4 },
+    { KEY(prefetch), NULL, 4096 },
+    { KEY(split_bytes), NULL, 0 },
+    { 0, NULL, 0 },
+};
+
 const tly_choice tly_choices_of_serial[] = {
     { KEY(rows_at_once), choose_chains, 0 },
     { KEY(split_bytes), choose_serial_split, 0 },

@@ -119,6 +119,8 @@ enum {
     TLY_TRANSPOSED_MOST_STEPS = 64, /* a pass */
 
     TLY_SERIAL_MOST_ROWS = 8,
+    TLY_LINEAR_MOST_VECTORS = 8,
+    TLY_LINEAR_LEAST = 16, /* elements of a row */
 
     TLY_TILES_MOST_LINES = 2,
     TLY_TILES_MOST_PARTS = TLY_MOST_LINE_VECTORS, /* of a tile */
@@ -184,6 +186,8 @@ int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
 /* 1: columns are packed, and neither few nor many (limits_few_columns.c). */
 int tly_are_packed(const tly_problem *p);
+/* Whether a recurrence goes along rows in vectors, as that is faster (limits_linear.c). */
+int tly_linear_serves(const tly_problem *p);
 /* Vectors that hold the results of packed columns, one before (limits_few_columns.c). */
 int32_t tly_few_columns_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (limits_tiles.c). */

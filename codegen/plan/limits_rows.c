@@ -105,6 +105,7 @@ static const char *refuses(const tly_problem *p)
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
            : p->segmented                   ? "rows: the axis is not cut"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
+           : tly_operator_of(p)->applies    ? "rows: states of this operator are not combined"
                                             : NULL;
 }
 
@@ -167,8 +168,7 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    return p->order != TALLY_ORDER_SERIAL && !p->segmented &&
-           (tly_shows_otherwise(p) || is_long(p, t));
+    return refuses(p) == NULL && (tly_shows_otherwise(p) || is_long(p, t));
 }
 
 const tly_template_limits tly_rows_limits = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of short rows can be built with. */
 #include "limits.h"
+#include "operator.h"
 #include "shared_keys.h"
 
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
@@ -19,6 +20,7 @@ static const char *refuses(const tly_problem *p)
     return !shorter                         ? "short: rows are dense, of up to 255 elements"
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
            : p->carry                       ? "short: rows have no carry"
+           : tly_operator_of(p)->applies    ? "short: states of this operator are not combined"
            : tly_shows_otherwise(p)         ? "short: results are stored at once, not from keys"
                                             : NULL;
 }

@@ -110,7 +110,7 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
         return p->lanes.least > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
     if (p->form == TLY_TRANSPOSED)
         return p->lanes.least > 0 || p->lanes.packing != TLY_PACKED_NOT;
-    return p->form == TLY_ROWS && p->rows.least > 0;
+    return p->form == TLY_ROWS && p->rows.least > 0 && !(p->carry && tly_linear_serves(p));
 }
 
 const tly_template_limits tly_tiles_limits = {

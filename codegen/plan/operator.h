@@ -70,6 +70,7 @@ typedef struct tly_operator {
     uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
     uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
     uint8_t converts; /* 1: beside stages, an element is not its own state, or a state no result */
+    uint8_t applies;  /* 1: elements are no states but change one: plain loops alone serve them */
     uint8_t takes;    /* 1: several elements at once cost less than one by one */
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
@@ -96,6 +97,10 @@ typedef struct tly_operator_code {
     uint8_t op;
     kir_value (*lift)(struct tly_build *c, kir_value x, const struct tly_place *at);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
+    /* In place of `combine` of operators whose elements are no states (`applies`): the state after
+     * an element. `first`: i1s, or one i1, of lanes where no state comes before the element; 0: a
+     * state comes before it in all lanes. */
+    kir_value (*apply)(struct tly_build *c, kir_value state, kir_value element, kir_value first);
     kir_value (*project)(struct tly_build *c, kir_value state, const struct tly_place *at);
     /* Several elements at once, as accumulators. */
     kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);

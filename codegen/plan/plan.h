@@ -22,7 +22,8 @@
     TEMPLATE(TRANSPOSED, transposed, "columns in, rows out") \
     TEMPLATE(ROWS, rows, "windows, staged block by block") \
     TEMPLATE(SERIAL, serial, "the plain loop, several rows at once") \
-    TEMPLATE(SHORT, short, "dense rows of up to TLY_MEDIUM_ROW elements, as one stream")
+    TEMPLATE(SHORT, short, "dense rows of up to TLY_MEDIUM_ROW elements, as one stream") \
+    TEMPLATE(LINEAR, linear, "linear recurrences along rows, a vector of pairs at a time")
 
 typedef enum tly_template {
 #define TLY_TEMPLATE_ID(ID, name, what) TLY_TEMPLATE_##ID,
@@ -44,7 +45,7 @@ typedef enum tly_scan {
 typedef struct tly_plan {
     int32_t template_id;    /* tly_template */
     int32_t lanes;          /* accumulators a vector */
-    int32_t vectors;        /* vectors side by side: of elements in ROWS, of states in reductions */
+    int32_t vectors;        /* vectors side by side: of elements, or in reductions of states */
     int32_t rows_at_once;   /* SERIAL, REDUCE_ROWS: rows side by side */
     int32_t pairs;          /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
     int32_t window_loads;   /* ROWS: doublings by overlapping loads; the rest shuffle lanes */

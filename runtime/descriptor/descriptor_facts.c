@@ -66,7 +66,7 @@ int32_t tally_op_is_scan(tally_op op)
 static int is_narrower(const tally_descriptor *d)
 {
     const tly_dtype_facts *in = &tly_dtypes[d->dtype], *out = &tly_dtypes[d->out_dtype];
-    if (d->map[0] == 0 && d->post[0] == 0) {
+    if (d->map[0] == 0 && d->post[0] == 0 && !tly_ops[d->op].has_coef) {
         return 0;
     }
     return in->wide ? d->dtype == TALLY_F64 || !out->wide

@@ -503,7 +503,8 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
         tly_canonicalise_reduction(full, problem, geometry);
     }
     tly_specialise(problem, geometry);
-    if (full->map[0] == 0 && full->post[0] == 0) { /* expressions see the sign */
+    if (full->map[0] == 0 && full->post[0] == 0 && !tly_ops[full->op].has_coef) {
+        /* expressions see the sign */
         share_signs(problem);
     }
     if (problem->carry && tly_ops[full->op].computes != TLY_COMPUTES_KEYS) {

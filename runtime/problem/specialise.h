@@ -21,6 +21,10 @@
  * number of lanes is a literal. */
 enum { TLY_FEW_COLUMNS_MOST = 1024, TLY_FEW_COLUMNS_NEAR = 2048, TLY_FEW_COLUMNS_BYTES = 512 };
 
+/* Where a recurrence along rows may be cut so that its pieces have the bits of one run: at
+ * multiples of so many elements. */
+enum { TLY_LINEAR_CUT = 128 };
+
 /* Limits of reductions. */
 enum {
     /* Rows go several at once up to so many bytes of accumulators, or so many if vectors can be
@@ -53,7 +57,8 @@ static inline int tly_takes_transposed(int64_t lanes)
 /* Whether packed lanes around an axis are few enough to be one row of interleaved scans. */
 static inline int tly_takes_interleaved(const tly_problem *p, int64_t lanes)
 {
-    return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL && !p->carry;
+    return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL && !p->carry &&
+           !tly_ops[p->op].has_coef;
 }
 
 /* Whether lanes that lie `step` reduced elements apart are worth TLY_REDUCED_LANES. `ordered`: the

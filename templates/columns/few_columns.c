@@ -45,6 +45,7 @@ typedef struct few_columns {
 /* The addresses of position 0. */
 typedef struct stream {
     kir_value at[TLY_TENSOR_COUNT];
+    kir_value first;   /* so many positions from there on are of the first row; perhaps none */
     kir_value results; /* in scratch, which begins `columns` results before it or earlier */
 } stream;
 
@@ -88,6 +89,25 @@ static tly_place place_in(const stream *s, kir_value i, int64_t more)
     return (tly_place){ address_of_vector, s, .position = i, .more_positions = more };
 }
 
+/* How many positions from position i on are of the first row. 0: the operator does not ask. */
+static kir_value first_from(const few_columns *k, const stream *s, kir_value i)
+{
+    return tly_operator_of(k->c->p)->applies ? sub(k->c, s->first, i) : 0;
+}
+
+/* i1s: the lanes of a vector that lie in the first row. 0: the operator does not ask. */
+static kir_value first_lanes(few_columns *k, const stream *s, kir_value i, int64_t more)
+{
+    tly_build *c = k->c;
+    kir_value left = first_from(k, s, i);
+    if (left == 0)
+        return 0;
+    kir_value all = imm(c, k->vector);
+    left = tly_max(c, sub(c, left, imm(c, more)), imm(c, 0));
+    left = tly_min(c, left, all);
+    return down(c) ? tly_not(c, tly_lanes_below(c, sub(c, all, left))) : tly_lanes_below(c, left);
+}
+
 /* The elements `more` positions behind position i, whose address is `in`, as accumulators. */
 static kir_value load_input(few_columns *k, const stream *s, kir_value i, kir_value in,
                             int64_t more)
@@ -96,7 +116,7 @@ static kir_value load_input(few_columns *k, const stream *s, kir_value i, kir_va
     int64_t offset = (down(c) ? -more : more) * (int64_t)c->bytes[TLY_IN];
     kir_value x = tly_load(c, in, offset + lowest(c, k->vector, c->bytes[TLY_IN]), c->lanes);
     const tly_place here = place_in(s, i, more);
-    return c->is_mapped ? tly_widen(c, tly_map(c, &here, x)) : x;
+    return c->is_mapped ? tly_mapped(c, &here, x) : x;
 }
 
 /* The same for a row of states. */
@@ -184,8 +204,9 @@ static void do_vectors(few_columns *k, const stream *s, kir_value i, unsigned n,
             was[j] = before(k, history);
         else if (j >= ready)
             was[j] = load_result(k, old, imm(c, j * k->vector));
-        const tly_place here = place_in(s, i, j * k->vector);
-        kir_value y = tly_combine(c, was[j], tly_element(c, &here, x[j]));
+        tly_place here = place_in(s, i, j * k->vector);
+        here.first = first_lanes(k, s, i, j * k->vector);
+        kir_value y = tly_advance(c, &here, was[j], tly_element(c, &here, x[j]));
         shown[j] = tly_show(c, &here, c->p->exclusive ? was[j] : y);
         if (k->history > 0)
             push(k, history, y);
@@ -237,7 +258,7 @@ static void scan_vectors(few_columns *k, const stream *s, kir_value count, kir_v
 
 static stream stream_from(few_columns *k, const stream *s, kir_value i)
 {
-    stream rest;
+    stream rest = { .first = first_from(k, s, i) };
     for (int t = 0; t < k->c->tensors; t++)
         rest.at[t] = address(k->c, s, t, i);
     rest.results = result_at(k, s->results, i);
@@ -294,6 +315,37 @@ static void scan_head(few_columns *k, const stream *s, kir_value count, kir_valu
     emit_end(c, &some);
 }
 
+/* Parts of an element that waits in scratch, and bytes from one to the next. */
+static unsigned element_parts(const tly_build *c)
+{
+    return tly_operator_of(c->p)->applies ? 2 : 1;
+}
+
+static int64_t part_bytes(const few_columns *k)
+{
+    return 4 * k->vector * k->c->acc_bytes;
+}
+
+/* The input's last vector, to scratch and from its position `skip` on. */
+static void store_tail(few_columns *k, kir_value x)
+{
+    tly_build *c = k->c;
+    kir_value to = move(c, k->tail, imm(c, 0), c->acc_bytes);
+    for (unsigned p = 0; p < element_parts(c); p++)
+        kir_store(c->b, to, p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes), part(c, x, p),
+                  c->acc_bytes, 0);
+}
+
+static kir_value load_tail(few_columns *k, kir_value skip)
+{
+    tly_build *c = k->c;
+    kir_value x[KIR_MAX_PARTS], from = move(c, k->tail, skip, c->acc_bytes);
+    for (unsigned p = 0; p < element_parts(c); p++)
+        x[p] = kir_load(c->b, c->vec, from, p * part_bytes(k) + lowest(c, k->vector, c->acc_bytes),
+                        c->acc_bytes);
+    return kir_tuple(c->b, element_parts(c), x);
+}
+
 /* The last `left` positions, fewer than a vector; `s` begins with them. They are stored as part of
  * the last whole vector. Its other results are in scratch. So is their input, which may have been
  * overwritten in place. */
@@ -303,10 +355,10 @@ static void scan_tail(few_columns *k, const stream *s, kir_value left)
     kir_value zero = imm(c, 0), whole = imm(c, k->vector);
     tly_region some = { 0 };
     emit_if(c, &some, less(c, zero, left));
-    kir_value x = kir_load(c->b, c->vec, move(c, k->tail, sub(c, whole, left), c->acc_bytes),
-                           lowest(c, k->vector, c->acc_bytes), c->acc_bytes);
+    kir_value x = load_tail(k, sub(c, whole, left));
     kir_value was = load_result(k, s->results, sub(c, zero, k->columns));
-    store_result(k, s->results, zero, tly_combine(c, was, tly_element(c, NULL, x)));
+    const tly_place end = { .first = first_lanes(k, s, zero, 0) };
+    store_result(k, s->results, zero, tly_advance(c, &end, was, tly_element(c, NULL, x)));
     kir_value first = sub(c, left, whole);
     kir_value from = c->p->exclusive ? sub(c, first, k->columns) : first;
     const tly_place place = place_in(s, first, 0);
@@ -325,6 +377,7 @@ static stream scan_blocks(few_columns *k, const stream *s, kir_value count)
     emit_for(c, &l, zero, count, block);
     last = tly_min(c, block, sub(c, count, l.i));
     stream part = *s;
+    part.first = first_from(k, s, l.i);
     for (int t = 0; t < c->tensors; t++)
         part.at[t] = address(c, s, t, l.i);
     scan_vectors(k, &part, last, NULL);
@@ -388,7 +441,7 @@ static void scan_row(few_columns *k, tly_row row)
 {
     tly_build *c = k->c;
     kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->columns), history[MAX_HISTORY];
-    stream s = { 0 };
+    stream s = { .first = k->columns };
     for (int t = 0; t < c->tensors; t++) {
         s.at[t] = row.at[t];
         if (down(c)) /* from the last lane on */
@@ -397,8 +450,7 @@ static void scan_row(few_columns *k, tly_row row)
     s.results = place_results(k, s.at[TLY_IN]);
     kir_value last = sub(c, length, imm(c, k->vector));
     kir_value ends = load_input(k, &s, last, address(c, &s, TLY_IN, last), 0);
-    kir_store(c->b, move(c, k->tail, imm(c, 0), c->acc_bytes), lowest(c, k->vector, c->acc_bytes),
-              ends, c->acc_bytes, 0);
+    store_tail(k, ends);
     k->row = row;
     for (unsigned j = 0; j < k->history; j++)
         history[j] = tly_start(c, c->vec);
@@ -423,12 +475,13 @@ static void plan_scratch(few_columns *k, tly_launch *launch)
 {
     tly_build *c = k->c;
     int64_t margin = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
-    int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->kept_results;
+    int64_t tail = element_parts(c) * part_bytes(k),
+            least = k->history > 0 ? 0 : c->plan->kept_results;
     kir_value twice = tly_round_up(c, mul(c, k->columns, imm(c, 2)), c->plan->kept_results);
     k->block = choose(c, less(c, k->columns, imm(c, least / 2)), imm(c, least), twice);
     k->margins[0] = add(c, k->columns, imm(c, margin));
     k->margins[1] = k->history > 0 ? imm(c, margin) : add(c, k->block, imm(c, margin));
-    k->tail = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail / 2));
+    k->tail = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, part_bytes(k) / 2));
     k->scratch = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail));
     launch->tile_lanes = TLY_FEW_COLUMNS_MOST;
     launch->scratch_bytes = tail + (2 * margin + 2 * least + TLY_MOST_LANES) * c->state_bytes +

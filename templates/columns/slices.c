@@ -53,8 +53,8 @@ static void prefetch(slices *k, const kir_value *from, kir_value j)
             kir_prefetch(c->b, ptradd(c, from[s], on), byte);
 }
 
-/* One line of each slice, from lane j on. All loads come before all stores. */
-static void do_lines(slices *k, tly_row row, kir_value j)
+/* One line of each slice at an axis step, from lane j on. All loads come before all stores. */
+static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value j)
 {
     tly_build *c = k->c;
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
@@ -75,8 +75,9 @@ static void do_lines(slices *k, tly_row row, kir_value j)
         const step here = { k, &row, s };
         for (unsigned i = 0; i < k->vectors; i++) {
             int64_t lane = (int64_t)i * c->lanes;
-            const tly_place place = { address_in_step, &here, .lane = j, .more_lanes = lane };
-            kir_value next = tly_combine(c, y[s][i], tly_element(c, &place, x[s][i]));
+            const tly_place place = { address_in_step, &here, .position = axis_step, .lane = j,
+                                      .more_lanes = lane };
+            kir_value next = tly_advance(c, &place, y[s][i], tly_element(c, &place, x[s][i]));
             x[s][i] = tly_show(c, &place, c->p->exclusive ? y[s][i] : next);
             tly_states_store(c, sums[s], lane, next);
         }
@@ -114,7 +115,7 @@ static void scan(slices *k, tly_row at)
     emit_for(c, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1));
     tly_row row = tly_row_move(c, &at, l.i, tly_axis);
     emit_for(c, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes));
-    do_lines(k, row, lane.i);
+    do_lines(k, row, l.i, lane.i);
     emit_end(c, &lane);
     emit_end(c, &l);
     if (c->p->carry)

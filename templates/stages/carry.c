@@ -55,6 +55,12 @@ static kir_value is_there(tly_build *c, const tly_place *at, int tensor)
     return at->count != 0 ? band(c, there, less(c, zero, at->count)) : there;
 }
 
+kir_value tly_has_states(tly_build *c)
+{
+    static const tly_place all = { .count = 0 };
+    return is_there(c, &all, tly_carry_tensor(c->p));
+}
+
 kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
     kir_value y = tly_start(c, KIR_TYPE(c->acc.kind, lanes));

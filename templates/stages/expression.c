@@ -202,9 +202,9 @@ static const uint8_t arguments_of[] = {
 };
 
 /* The value of an expression, whose own name (x or y) has the value `given`. */
-static kir_value evaluate(tly_build *c, int id, const tly_place *at, int name, kir_value given)
+static kir_value evaluate(tly_build *c, const uint8_t *code, const tly_place *at, int name,
+                          kir_value given)
 {
-    const uint8_t *code = c->p->program.code[id];
     walk w = {
         .c = c, .at = at, .type = (tally_dtype)c->p->program.type, .storage = type_of(c, given)
     };
@@ -236,13 +236,21 @@ kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
     if (c->p->program.type == 0)
         return x;
     if (tly_has_expression(c->p, TLY_EXPRESSION_MAP))
-        x = evaluate(c, TLY_EXPRESSION_MAP, at, TLY_POSTFIX_X, x);
+        x = evaluate(c, c->p->program.code[TLY_EXPRESSION_MAP], at, TLY_POSTFIX_X, x);
     /* What the optimiser knows would be combined while the kernel is made, and raise no flags. */
     if (is_constant(c) && kir_workgroup_of(c->b) == 0)
         x = kir_keep(c->b, x);
     if (tly_combined(c->p) == TALLY_BOOL)
         x = tly_truth(c, x);
     return x;
+}
+
+kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x)
+{
+    static const uint8_t operand_a[] = { TLY_POSTFIX_A, TLY_POSTFIX_END };
+    const int has_own = tly_has_expression(c->p, TLY_EXPRESSION_COEF);
+    return evaluate(c, has_own ? c->p->program.code[TLY_EXPRESSION_COEF] : operand_a, at,
+                    TLY_POSTFIX_X, x);
 }
 
 kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes)
@@ -265,6 +273,6 @@ kir_value tly_post(tly_build *c, const tly_place *at, kir_value y)
 kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y)
 {
     return tly_has_expression(c->p, TLY_EXPRESSION_POST)
-               ? evaluate(c, TLY_EXPRESSION_POST, at, TLY_POSTFIX_Y, y)
+               ? evaluate(c, c->p->program.code[TLY_EXPRESSION_POST], at, TLY_POSTFIX_Y, y)
                : y;
 }

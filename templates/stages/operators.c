@@ -61,12 +61,18 @@ tly_place tly_place_along(const tly_stretch *stretch, int64_t element)
     return (tly_place){ address_along, stretch, .more_positions = element };
 }
 
+kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
+{
+    kir_value u = tly_widen(c, tly_map(c, at, x));
+    return row_of(c)->applies ? pair(c, tly_widen(c, tly_coef(c, at, x)), u) : u;
+}
+
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
     if (c->p->program.type != 0 && at != NULL && !c->is_mapped)
-        x = tly_widen(c, tly_map(c, at, x));
+        x = tly_mapped(c, at, x);
     if (lacks_key(c, x))
         x = tly_extreme_of(c, &x, 1).key;
     x = tly_through(c, c->p->before, x);
@@ -97,6 +103,29 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
+}
+
+kir_value tly_begins(tly_build *c, const tly_place *at)
+{
+    kir_value first = at->first;
+    if (first == 0 && at->more_positions > 0)
+        return 0;
+    if (first == 0)
+        first = equal(c, at->position, imm(c, 0));
+    return c->p->carry ? choose(c, tly_has_states(c), like(c, first, 0), first) : first;
+}
+
+kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element)
+{
+    return row_of(c)->applies ? code_of(c)->apply(c, state, element, tly_begins(c, at))
+                              : tly_combine(c, state, element);
+}
+
+kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first)
+{
+    kir_value addend = part(c, element, 1);
+    kir_value next = add(c, mul(c, part(c, element, 0), state), addend);
+    return first != 0 ? choose(c, first, addend, next) : next;
 }
 
 /* The index of the first or last of n elements, as the problem says, that compares with y by

@@ -95,9 +95,9 @@ static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
     return ptradd(c, r->first->at[tensor], add(c, row, add(c, line, within)));
 }
 
-/* One axis step of the tile that begins with row `tile`. `first`: the step's row 0. */
-static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, kir_value tile,
-                       kir_value states)
+/* One axis step, `step`, of the tile that begins with row `tile`. `first`: the step's row 0. */
+static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, kir_value step,
+                       kir_value tile, kir_value states)
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, row = row_lanes(k);
@@ -116,10 +116,10 @@ static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, k
         for (unsigned i = 0; i < n; i++) {
             int64_t offset = (q * n + i) * state;
             const step_row in_row = { k, x, first, tile, i };
-            const tly_place here = { address_in_row, &in_row, .more_lanes = q * n,
+            const tly_place here = { address_in_row, &in_row, .position = step, .more_lanes = q * n,
                                      .steps = k->lane };
             kir_value before = tly_load_state(c, states, offset, n, c->acc_bytes);
-            kir_value y = tly_combine(c, before, tly_element(c, &here, shown[q][i]));
+            kir_value y = tly_advance(c, &here, before, tly_element(c, &here, shown[q][i]));
             tly_store_state(c, states, offset, y, c->acc_bytes);
             shown[q][i] = tly_show(c, &here, c->p->exclusive ? before : y);
         }
@@ -160,7 +160,7 @@ static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value f
         at.at[t] = ptradd(c, at.at[t], add(c, offset[t], mul(c, step.i, k->axis[t])));
     kir_value states = tly_at(c, arg(c, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
     emit_for(c, &row, first, end, imm(c, c->lanes));
-    cross_tile(k, x, &at, row.i, tly_at(c, states, sub(c, row.i, first), a_row));
+    cross_tile(k, x, &at, step.i, row.i, tly_at(c, states, sub(c, row.i, first), a_row));
     emit_end(c, &row);
     emit_end(c, &near);
     emit_end(c, &far);

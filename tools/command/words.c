@@ -154,9 +154,9 @@ void tly_words_print(void)
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts("\nThis version makes no kernels of linrec, cumargmax and cumargmin, and none with the "
-         "options\n"
-         "coef, reset, segments, every and carry. docs/word.md describes the word and the command, "
-         "and\n"
-         "docs/stages.md operands and expressions.");
+    puts("\nThis version makes no kernels of cumargmax and cumargmin, none of linrec for Vulkan "
+         "devices, and\n"
+         "none with the options reset, segments, every and carry. docs/word.md describes the word "
+         "and the\n"
+         "command, docs/stages.md operands and expressions, docs/recurrence.md linrec.");
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the template of recurrences along rows can be built with. */
+#include "limits.h"
+#include "operator.h"
+#include "shared_keys.h"
+
+static const tly_plan_key table[] = {
+    TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
+    { TLY_KEY_AS(tly_plan, "unroll", vectors), 1, TLY_LINEAR_MOST_VECTORS, 1,
+      TLY_WHY({ TLY_ELSE, "A step takes so many vectors, whose results are checked together." }) },
+    TLY_KEY_PREFETCH,
+    TLY_KEY_SPLIT_BYTES,
+};
+
+static int is_dense(int step)
+{
+    return step == 1 || step == -1;
+}
+
+static const char *refuses(const tly_problem *p)
+{
+    return !tly_operator_of(p)->applies     ? "linear: recurrences alone"
+           : p->segmented                   ? "linear: the axis is not cut"
+           : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
+           : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
+           : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
+               ? "linear: elements lie apart"
+               : NULL;
+}
+
+_Static_assert(TLY_LINEAR_CUT % (TLY_LINEAR_MOST_VECTORS * TLY_MOST_LANES) == 0,
+               "a cut between steps, whatever the plan is");
+
+/* Pieces of a row that go on with each other's states have one template, long or short. f32 past
+ * the cache, of a move, in vectors and by chains of scalars: rows of 16, 32, 64, 128
+ * AVX-512 .70, .59 and .71, .54 and .85, .37 and .81, .23, AVX2 .63, .65 and .73, .64 and .65, .43
+ * and .84, .25; i64 of 1024 .79, .37 and .64, .36 (Zen 4). */
+int tly_linear_serves(const tly_problem *p)
+{
+    const int length = p->rows.length;
+    const int is_long = p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
+    return refuses(p) == NULL && (is_long || p->carry);
+}
+
+static const char *fault(const tly_problem *p, const tly_plan *plan)
+{
+    return tly_fault_of_lanes(p, plan);
+}
+
+const tly_template_limits tly_linear_limits = {
+    { "linear", table, sizeof table / sizeof *table,
+      "The axis is innermost, and rows are long. So vectors go along the axis, and each is scanned "
+      "as pairs of a factor and an addend." },
+    0,
+    tly_choices_of_linear,
+    " prefetch split_bytes ",
+    refuses,
+    fault,
+    NULL,
+};
