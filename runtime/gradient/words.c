@@ -75,28 +75,29 @@ static int32_t output_for(const tly_gradient *g, const tly_draft *draft, int32_t
 }
 
 /* A word that is not element-wise takes floats, unless it is the forward word. */
-static int may_be_input(const tly_gradient *g, const tly_draft *draft, int tensor)
+static int has_dtype_of_input(const tly_gradient *g, const tly_draft *draft, int tensor)
 {
     const tly_tensor *t = &g->tensor[tensor];
     const int any = draft->op == TALLY_SUM || draft->op == g->full.op;
-    return t->dtype != 0 && (t->axes & draft->dims) == draft->dims &&
-           (any || tly_dtypes[t->dtype].wide) && output_for(g, draft, t->dtype) != 0;
+    return t->dtype != 0 && (any || tly_dtypes[t->dtype].wide) &&
+           output_for(g, draft, t->dtype) != 0;
 }
 
-/* A tensor that the word uses; else the forward input gives the shape. -1: none serves. Operands,
- * which may have any layout, come last. */
+/* A tensor that the word uses; else one that gives the shape, which is the forward input if there is
+ * a choice. Operands, which may have any layout, come last. -1: none serves. */
 static int find_input(const tly_gradient *g, const tly_draft *draft, uint64_t used)
 {
-    for (int i = 0; i < g->tensors + TALLY_MAX_OPERANDS; i++) {
-        const int is_operand = i >= g->tensors;
-        const int tensor = is_operand ? TLY_T_A + i - g->tensors : i;
-        const int comes_later = !is_operand && tensor >= TLY_T_A && tensor < TLY_T_MAPPED;
-        if (used >> tensor & 1 && !comes_later && may_be_input(g, draft, tensor)) {
-            return tensor;
+    const uint64_t operands = ((UINT64_C(1) << TALLY_MAX_OPERANDS) - 1) << TLY_T_A;
+    const uint64_t groups[] = { used & ~operands, used & operands, ~(used | operands) };
+    for (int i = 0; i < 3; i++) {
+        for (int tensor = 0; tensor < g->tensors; tensor++) {
+            if (groups[i] >> tensor & 1 && g->tensor[tensor].axes == draft->dims &&
+                has_dtype_of_input(g, draft, tensor)) {
+                return tensor;
+            }
         }
     }
-    return draft->dims == tly_all_axes(g->full.rank) && may_be_input(g, draft, TLY_T_X) ? TLY_T_X
-                                                                                        : -1;
+    return -1;
 }
 
 /* The order in which tensors get letters: those of the forward word keep their order. Without them
