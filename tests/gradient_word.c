@@ -8,6 +8,9 @@
 
 #include "formula.h"
 
+/* Larger values cancel to too few digits. */
+#define MOST 1e6
+
 static tly_dual dual(double v, double d)
 {
     return (tly_dual){ v, d };
@@ -316,8 +319,8 @@ static void take(walk *w, state *s)
     load(w, names);
     const tly_dual u = evaluate(&w->map, names, &w->state);
     const tly_dual c = w->d->op == TALLY_LINREC ? evaluate(&w->coef, names, &w->state) : u;
-    if (!isfinite(u.v) || !isfinite(c.v))
-        w->state = TLY_WORD_NOT_FINITE;
+    if (!(fabs(u.v) < MOST && fabs(c.v) < MOST))
+        w->state = TLY_WORD_EXTREME;
     absorb(w->d, s, u, c);
 }
 
@@ -327,8 +330,8 @@ static void tell(walk *w, const state *s, tly_dual *out)
     load(w, names);
     names[TLY_NAME_Y] = show(w->d, s);
     const tly_dual shown = evaluate(&w->post, names, &w->state);
-    if (s->count > 0 && !(isfinite(names[TLY_NAME_Y].v) && isfinite(shown.v)))
-        w->state = TLY_WORD_NOT_FINITE;
+    if (s->count > 0 && !(fabs(names[TLY_NAME_Y].v) < MOST && fabs(shown.v) < MOST))
+        w->state = TLY_WORD_EXTREME;
     out[locate(w, &w->output)] = shown;
 }
 

@@ -44,6 +44,10 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
         { "segments", full->segment_dtype != 0 },
         { "every", full->every != 0 && !tly_ops[full->op].scan },
     };
+    if (!tly_has_rule(full->op)) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no rule is known for the gradient of %s",
+                        tally_op_name((tally_op)full->op));
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {
             return tly_fail(error, TALLY_UNSUPPORTED, rows[i].field,

@@ -8,6 +8,7 @@
  *   words.c       makes a step of trees: its input, its operands, its dtypes
  *   cut.c         cuts trees that exceed a word's limits into several steps
  *   plan.c        the steps of a word's gradient
+ *   finish.c      the last ones of them
  *   gradient.c    the public function: checks, and hands the steps out
  */
 #ifndef TLY_GRADIENT_H
@@ -86,13 +87,16 @@ typedef struct tly_scan_rule {
     const char *map, *coef, *post;
 } tly_scan_rule;
 
-/* The rule of a scan, which must be there. */
+/* NULL: there is none. */
 const tly_scan_rule *tly_scan_rule_of(int32_t op, int exclusive);
 
 /* rules.c: the gradient of a reduction, element by element: x is what is combined, a the gradient
  * of the result, b the result, c the number of elements, or of those that equal the result. NULL:
  * there is none of this form. */
 const char *tly_reduction_rule_of(int32_t op);
+
+/* rules.c: whether an operator has a gradient. An operator without a row has none yet. */
+int tly_has_rule(int32_t op);
 
 /* rules.c */
 tly_outputs tly_outputs_of(int32_t op);
@@ -121,8 +125,25 @@ void tly_tensor_make(tly_gradient *g, int tensor);
 /* plan.c: makes all steps. */
 void tly_gradient_plan(tly_gradient *g);
 
-/* The axis of a product's first scan. */
-int32_t tly_product_axis(const tly_gradient *g);
+/* plan.c: products and sums of trees. */
+tly_node tly_times(tly_gradient *g, tly_node a, tly_node b);
+tly_node tly_plus(tly_gradient *g, tly_node a, tly_node b);
+
+/* How the gradient of what is combined, du, becomes the result: direct + du*by_map + du*e*by_coef.
+ */
+typedef struct tly_chain {
+    tly_node direct, by_map, by_coef;
+} tly_chain;
+
+/* finish.c: the dims of the forward word over which the gradient of an operand is added up. */
+uint32_t tly_dims_to_add(const tly_gradient *g);
+
+/* finish.c: the sum of a tree over `reduced`. Returns the result, or -1 after a failure. */
+int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last);
+
+/* finish.c: the last steps, of a tree over `dims`, or of a scan whose `post` is du. */
+void tly_finish_sum(tly_gradient *g, uint32_t dims, tly_node tree);
+void tly_finish_scan(tly_gradient *g, tly_draft *draft, const tly_chain *c);
 
 /* A name for a step that has no other. */
 void tly_name_temporary(tly_gradient *g, char name[16]);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "../descriptor/descriptor.h"
-#include "../descriptor/operands.h"
 #include "../host/error.h"
 
 static tly_node leaf(tly_gradient *g, int tensor)
@@ -22,12 +21,12 @@ static tly_node leaf(tly_gradient *g, int tensor)
     return tly_tree_leaf(&g->tree, tensor);
 }
 
-static tly_node times(tly_gradient *g, tly_node a, tly_node b)
+tly_node tly_times(tly_gradient *g, tly_node a, tly_node b)
 {
     return tly_tree_make(&g->tree, TLY_POSTFIX_MUL, a, b, 0);
 }
 
-static tly_node plus(tly_gradient *g, tly_node a, tly_node b)
+tly_node tly_plus(tly_gradient *g, tly_node a, tly_node b)
 {
     return tly_tree_make(&g->tree, TLY_POSTFIX_ADD, a, b, 0);
 }
@@ -103,103 +102,9 @@ void tly_tensor_make(tly_gradient *g, int tensor)
     }
 }
 
-/* --- the last steps --------------------------------------------------------------------------- */
-
-/* The dims of the forward word over which a gradient has to be added up. */
-static uint32_t dims_to_add(const tly_gradient *g)
-{
-    uint32_t dims = 0;
-    for (int32_t d = 0; d < g->full.rank && g->wrt >= TLY_T_A; d++) {
-        dims |= (uint32_t)!tly_operand_extends(&g->full, g->wrt - TLY_T_A, d) << d;
-    }
-    return dims;
-}
-
-static void name_result(const tly_gradient *g, char name[16])
-{
-    snprintf(name, 16, "d%c", g->wrt == TLY_T_X ? 'x' : 'a' + g->wrt - TLY_T_A);
-}
-
-static int32_t dtype_of_result(const tly_gradient *g)
-{
-    return g->tensor[g->wrt].dtype;
-}
-
-/* The sum of a tree over `reduced`. The result, or -1 after a failure. */
-static int make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last)
-{
-    char name[16] = "";
-    if (is_last) {
-        name_result(g, name);
-    }
-    tly_draft draft = tly_draft_sum(g, dims, reduced, tree, is_last ? dtype_of_result(g) : 0, name);
-    int made = tly_draft_make(g, &draft, 1);
-    if (made < 0 && g->status == TALLY_OK && is_last) { /* no input reaches the dtype at once */
-        const int wider = make_sum(g, dims, reduced, tree, 0);
-        if (wider < 0) {
-            return wider;
-        }
-        draft = tly_draft_sum(g, dims & ~reduced, 0, leaf(g, wider), dtype_of_result(g), name);
-        made = tly_draft_make(g, &draft, 1);
-    }
-    if (made < 0) {
-        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g), "no word computes %s",
-                    is_last ? name : "a step of the gradient");
-    }
-    return made;
-}
-
-static void finish_sum(tly_gradient *g, uint32_t dims, tly_node tree)
-{
-    (void)make_sum(g, dims, dims_to_add(g) & dims, tree, 1);
-}
-
-/* How the gradient of what is combined, du, becomes the result: direct + du*by_map + du*e*by_coef. */
-typedef struct chain {
-    tly_node direct, by_map, by_coef;
-} chain;
-
-static tly_node apply_chain(tly_gradient *g, const chain *c, tly_node du)
-{
-    const tly_node by_coef = c->by_coef == TLY_NOTHING
-                                 ? TLY_NOTHING
-                                 : times(g, times(g, du, leaf(g, g->before)), c->by_coef);
-    return plus(g, c->direct, plus(g, times(g, du, c->by_map), by_coef));
-}
-
-/* A scan whose `post` is du. */
-static void finish_scan(tly_gradient *g, tly_draft *draft, const chain *c)
-{
-    tly_draft whole = *draft;
-    if (dims_to_add(g) == 0) {
-        whole.post = apply_chain(g, c, draft->post);
-        whole.dtype = dtype_of_result(g);
-        name_result(g, whole.name);
-        if (tly_draft_make(g, &whole, 0) >= 0 || g->status != TALLY_OK) {
-            return;
-        }
-    } else {
-        whole.post = apply_chain(g, c, draft->post);
-        const int made = tly_draft_make(g, &whole, 0);
-        if (made >= 0) {
-            finish_sum(g, all_dims(g), leaf(g, made));
-        }
-        if (made >= 0 || g->status != TALLY_OK) {
-            return;
-        }
-    }
-    const int du = tly_draft_make(g, draft, 1);
-    if (du < 0) {
-        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g),
-                    "no word computes a scan of the gradient");
-        return;
-    }
-    finish_sum(g, all_dims(g), apply_chain(g, c, leaf(g, du)));
-}
-
 /* --- operators -------------------------------------------------------------------------------- */
 
-static void plan_scan(tly_gradient *g, tly_node h, const chain *c)
+static void plan_scan(tly_gradient *g, tly_node h, const tly_chain *c)
 {
     const tally_descriptor *d = &g->full;
     const tly_scan_rule *rule = tly_scan_rule_of(d->op, (d->flags & TALLY_EXCLUSIVE) != 0);
@@ -209,7 +114,7 @@ static void plan_scan(tly_gradient *g, tly_node h, const chain *c)
         [TLY_POSTFIX_A + 2] = g->coef,
     };
     if (h == TLY_NOTHING || (c->by_map == TLY_NOTHING && c->by_coef == TLY_NOTHING)) {
-        finish_sum(g, all_dims(g), c->direct);
+        tly_finish_sum(g, all_dims(g), c->direct);
         return;
     }
     tly_draft draft = { .op = rule->by, .dims = all_dims(g), .axis = d->axis };
@@ -218,7 +123,7 @@ static void plan_scan(tly_gradient *g, tly_node h, const chain *c)
     draft.coef = rule->by == TALLY_LINREC ? tly_tree_read(&g->tree, rule->coef, names)
                                           : TLY_NOTHING;
     draft.post = tly_tree_read(&g->tree, rule->post, names);
-    finish_scan(g, &draft, c);
+    tly_finish_scan(g, &draft, c);
 }
 
 /* The product over the other elements of an axis: a scan from each side. What lies before each
@@ -228,7 +133,7 @@ static tly_draft draft_product(tly_gradient *g, uint32_t dims, int32_t axis, tly
 {
     tly_draft draft = { .op = TALLY_CUMPROD, .dims = dims, .axis = axis, .map = map };
     draft.flags = TALLY_EXCLUSIVE | TALLY_REVERSE;
-    draft.post = times(g, factor, tly_tree_result(&g->tree));
+    draft.post = tly_times(g, factor, tly_tree_result(&g->tree));
     return draft;
 }
 
@@ -268,14 +173,14 @@ static tly_node plan_product_axes(tly_gradient *g, tly_node factor)
         if (f < 0) {
             break;
         }
-        factor = times(g, factor, leaf(g, f));
+        factor = tly_times(g, factor, leaf(g, f));
     }
     return factor;
 }
 
 static tly_draft plan_product(tly_gradient *g, tly_node h)
 {
-    const tly_node factor = plan_product_axes(g, times(g, h, leaf(g, TLY_T_BEFORE)));
+    const tly_node factor = plan_product_axes(g, tly_times(g, h, leaf(g, TLY_T_BEFORE)));
     return draft_product(g, all_dims(g), tly_product_axis(g), g->u, factor);
 }
 
@@ -311,27 +216,27 @@ static tly_node reduction_of(tly_gradient *g, tly_node h)
 /* An operand of both `map` and `post` has a gradient from each element and one from each result. */
 static void plan_both(tly_gradient *g, tly_node of_elements, tly_node of_results)
 {
-    const uint32_t all = all_dims(g), results = all & ~reduced_dims(g), add = dims_to_add(g);
-    const int first = make_sum(g, all, add, of_elements, 0);
-    const int second = first < 0 ? -1 : make_sum(g, results, add & results, of_results, 0);
+    const uint32_t all = all_dims(g), results = all & ~reduced_dims(g), add = tly_dims_to_add(g);
+    const int first = tly_make_sum(g, all, add, of_elements, 0);
+    const int second = first < 0 ? -1 : tly_make_sum(g, results, add & results, of_results, 0);
     if (second >= 0) {
-        (void)make_sum(g, all & ~add, 0, plus(g, leaf(g, first), leaf(g, second)), 1);
+        (void)tly_make_sum(g, all & ~add, 0, tly_plus(g, leaf(g, first), leaf(g, second)), 1);
     }
 }
 
-static void plan_reduction(tly_gradient *g, tly_node h, const chain *c)
+static void plan_reduction(tly_gradient *g, tly_node h, const tly_chain *c)
 {
     const int is_product = g->full.op == TALLY_PROD && g->full.axes != 0;
     if (h == TLY_NOTHING || c->by_map == TLY_NOTHING) {
-        finish_sum(g, c->direct == TLY_NOTHING ? all_dims(g) : all_dims(g) & ~reduced_dims(g),
-                   c->direct);
+        tly_finish_sum(g, c->direct == TLY_NOTHING ? all_dims(g) : all_dims(g) & ~reduced_dims(g),
+                       c->direct);
         return;
     }
     tly_node du = TLY_NOTHING;
     if (is_product) {
         tly_draft draft = plan_product(g, h);
         if (c->direct == TLY_NOTHING) {
-            finish_scan(g, &draft, c);
+            tly_finish_scan(g, &draft, c);
             return;
         }
         const int made = tly_draft_make(g, &draft, 1);
@@ -339,9 +244,9 @@ static void plan_reduction(tly_gradient *g, tly_node h, const chain *c)
     } else {
         du = reduction_of(g, h);
     }
-    const tly_node of_elements = times(g, du, c->by_map);
+    const tly_node of_elements = tly_times(g, du, c->by_map);
     if (c->direct == TLY_NOTHING) {
-        finish_sum(g, all_dims(g), of_elements);
+        tly_finish_sum(g, all_dims(g), of_elements);
     } else {
         plan_both(g, of_elements, c->direct);
     }
@@ -409,9 +314,9 @@ void tly_gradient_plan(tly_gradient *g)
     read_word(g);
     g->u = is_mapped ? leaf(g, TLY_T_MAPPED) : g->map;
     const tly_node gradient = leaf(g, TLY_T_G);
-    const tly_node h = times(g, gradient, derive_post(g, g->result, is_shown));
-    const chain c = {
-        .direct = d->post[0] != 0 ? times(g, gradient, derive_post(g, g->wrt, is_shown))
+    const tly_node h = tly_times(g, gradient, derive_post(g, g->result, is_shown));
+    const tly_chain c = {
+        .direct = d->post[0] != 0 ? tly_times(g, gradient, derive_post(g, g->wrt, is_shown))
                                   : TLY_NOTHING,
         .by_map = tly_derive(&g->tree, g->map, g->wrt),
         .by_coef = tly_derive(&g->tree, g->coef, g->wrt),

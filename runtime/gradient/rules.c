@@ -45,16 +45,22 @@ static const uint8_t outputs[TALLY_OP_COUNT] = {
 
 const tly_scan_rule *tly_scan_rule_of(int32_t op, int exclusive)
 {
-    const tly_scan_rule *rule = scan_rules;
-    while (rule->op != op || rule->exclusive != exclusive) {
-        rule++;
+    for (size_t i = 0; i < sizeof scan_rules / sizeof *scan_rules; i++) {
+        if (scan_rules[i].op == op && scan_rules[i].exclusive == exclusive) {
+            return &scan_rules[i];
+        }
     }
-    return rule;
+    return NULL;
 }
 
 const char *tly_reduction_rule_of(int32_t op)
 {
     return reduction_rules[op];
+}
+
+int tly_has_rule(int32_t op)
+{
+    return op == TALLY_PROD || reduction_rules[op] != NULL || tly_scan_rule_of(op, 0) != NULL;
 }
 
 tly_outputs tly_outputs_of(int32_t op)

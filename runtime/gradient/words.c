@@ -83,8 +83,8 @@ static int has_dtype_of_input(const tly_gradient *g, const tly_draft *draft, int
            output_for(g, draft, t->dtype) != 0;
 }
 
-/* A tensor that the word uses; else one that gives the shape, which is the forward input if there is
- * a choice. Operands, which may have any layout, come last. -1: none serves. */
+/* A tensor that the word uses; else one that gives the shape, which is the forward input if it may
+ * be. Operands, which may have any layout, come after other tensors. -1: none serves. */
 static int find_input(const tly_gradient *g, const tly_draft *draft, uint64_t used)
 {
     const uint64_t operands = ((UINT64_C(1) << TALLY_MAX_OPERANDS) - 1) << TLY_T_A;
