@@ -21,13 +21,22 @@ void tly_tree_begin(tly_tree *t)
     t->nodes[TLY_NOTHING] = (tly_tree_node){ .code = TLY_POSTFIX_CONSTANT };
 }
 
+/* Zeros of both signs differ, and a NaN equals itself. */
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* The node of these fields, new or not. */
 static tly_node find(tly_tree *t, int code, double value, parts p)
 {
     const tly_tree_node node = { value, { p.a, p.b, p.c }, (uint8_t)code };
+    const uint64_t bits = bits_of(value);
     for (int i = 1; i < t->count; i++) {
         const tly_tree_node *n = &t->nodes[i];
-        if (n->code == node.code && memcmp(&n->value, &value, sizeof value) == 0 &&
+        if (n->code == node.code && bits_of(n->value) == bits &&
             memcmp(n->arg, node.arg, sizeof node.arg) == 0) {
             return (tly_node)i;
         }
@@ -329,12 +338,11 @@ static tly_node replace(tly_tree *t, tly_node n, tly_node part, tly_node by, tly
         return n == part ? by : n;
     }
     if (made[n] == 0 && !t->failed) {
-        parts p = { 0, 0, 0 };
-        tly_node *const to[] = { &p.a, &p.b, &p.c };
-        for (int i = 0; i < tly_tree_arguments(t, n); i++) {
-            *to[i] = replace(t, argument(t, n, i), part, by, made);
+        tly_node args[3] = { 0, 0, 0 };
+        for (int i = 0; i < 3 && i < tly_tree_arguments(t, n); i++) {
+            args[i] = replace(t, argument(t, n, i), part, by, made);
         }
-        made[n] = find(t, t->nodes[n].code, 0, p);
+        made[n] = find(t, t->nodes[n].code, 0, (parts){ args[0], args[1], args[2] });
     }
     return made[n];
 }

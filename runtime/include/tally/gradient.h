@@ -23,7 +23,10 @@ typedef enum tally_source {
     TALLY_SOURCE_G = 2,    /**< the gradient of its output; it has the output's dtype, sizes and
                                  strides */
     TALLY_SOURCE_Y = 3,    /**< the output of the forward word */
-    TALLY_SOURCE_A = 4,    /**< operand a of the forward word; b, c and d follow */
+    TALLY_SOURCE_A = 4,    /**< operand a of the forward word */
+    TALLY_SOURCE_B = 5,
+    TALLY_SOURCE_C = 6,
+    TALLY_SOURCE_D = 7,
     TALLY_SOURCE_STEP = 16 /**< the result of step 0 */
 } tally_source;
 
@@ -35,12 +38,13 @@ typedef struct tally_gradient_step {
     tally_descriptor descriptor; /**< normalised as tally_descriptor_parse does. The output is
                                       packed */
     int32_t in;                  /**< a tally_source: the input */
+    int32_t reserved;            /**< 0 */
     int32_t operand[TALLY_MAX_OPERANDS]; /**< a tally_source for each operand of the descriptor */
 } tally_gradient_step;
 
 /* clang-format off */
 #define TALLY_GRADIENT_STEP_INIT \
-    { sizeof(tally_gradient_step), { 0 }, TALLY_DESCRIPTOR_INIT, 0, { 0 } }
+    { sizeof(tally_gradient_step), { 0 }, TALLY_DESCRIPTOR_INIT, 0, 0, { 0 } }
 /* clang-format on */
 
 /**
