@@ -17,8 +17,9 @@ int main(void)
     tally_device device = TALLY_DEVICE_INIT;
     tally_stats stats = TALLY_STATS_INIT;
     tally_run_options run = TALLY_RUN_OPTIONS_INIT;
+    tally_gradient_step step = TALLY_GRADIENT_STEP_INIT;
     size_t sizes = error.size + descriptor.size + context.size + kernel.size + device.size +
-                   stats.size + run.size;
+                   stats.size + run.size + step.size + step.descriptor.size;
 #ifdef WITH_VULKAN
     tally_vulkan_host host = TALLY_VULKAN_HOST_INIT;
     tally_vulkan_facts facts = TALLY_VULKAN_FACTS_INIT;

@@ -136,8 +136,9 @@ int tly_number_write(double value, char text[TLY_NUMBER_MAX]);
 int tly_integer_read(const char *text, int length, tally_dtype type, uint64_t *bits);
 
 /* expression_print.c: the canonical text, zero padded. It is never longer than what was read.
- * `is_integer`: constants are integers. */
-void tly_expression_print(const tly_expression *e, int is_integer, char text[TALLY_EXPRESSION_MAX]);
+ * `is_integer`: constants are integers. Returns 0, with an empty text, if codes that were not read
+ * from text need more than TLY_MOST_TEXT characters. */
+int tly_expression_print(const tly_expression *e, int is_integer, char text[TALLY_EXPRESSION_MAX]);
 
 /* descriptor_facts.c: whether every value of a dtype is one of another. */
 int tly_dtype_fits(tally_dtype dtype, tally_dtype type);

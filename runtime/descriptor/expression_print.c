@@ -10,7 +10,8 @@
 
 #include "../host/error.h"
 
-/* Canonical text is never longer than what was read. */
+/* Canonical text is never longer than what was read. Codes that no text was read for, as those of
+ * gradients, may need more: the printer then stops. */
 enum { ROOM = 2 * TALLY_EXPRESSION_MAX };
 
 typedef struct entry {
@@ -23,11 +24,13 @@ typedef struct printer {
     int length;
     entry stack[TLY_MOST_ALIVE + 1];
     int alive;
+    int is_full;
 } printer;
 
 static void insert(printer *p, int at, const char *text, int length)
 {
-    if (p->length + length <= ROOM) {
+    p->is_full |= p->length + length > ROOM;
+    if (!p->is_full) {
         memmove(p->text + at + length, p->text + at, (size_t)(p->length - at));
         memcpy(p->text + at, text, (size_t)length);
         p->length += length;
@@ -104,10 +107,10 @@ static void print_constant(printer *p, const char *text, int length, int is_inte
     }
 }
 
-void tly_expression_print(const tly_expression *e, int is_integer, char text[TALLY_EXPRESSION_MAX])
+int tly_expression_print(const tly_expression *e, int is_integer, char text[TALLY_EXPRESSION_MAX])
 {
     printer p = { .length = 0 };
-    for (int i = 0; i < e->count; i++) {
+    for (int i = 0; i < e->count && !p.is_full; i++) {
         const int code = e->code[i];
         const char *from = e->text + e->at[i];
         if (code == TLY_POSTFIX_CONSTANT) {
@@ -131,5 +134,9 @@ void tly_expression_print(const tly_expression *e, int is_integer, char text[TAL
         p.stack[first].binds = f->binds;
     }
     memset(text, 0, TALLY_EXPRESSION_MAX);
-    memcpy(text, p.text, (size_t)(p.length < TLY_MOST_TEXT ? p.length : TLY_MOST_TEXT));
+    if (p.is_full || p.length > TLY_MOST_TEXT) {
+        return 0;
+    }
+    memcpy(text, p.text, (size_t)p.length);
+    return 1;
 }

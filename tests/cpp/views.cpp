@@ -189,4 +189,9 @@ void test_descriptors()
           status::invalid, "sizes", "in has rank 9");
     FAILS(descriptor::try_of("cumsum:axis=0", x, view(y, { 12 }, { 0 })), status::invalid, "out",
           "share an address");
+    const auto steps = descriptor(op::cumprod, dtype::f32, { 3, 4 }).axis(1).try_gradient();
+    EXPECT(steps && steps->size() == 2 && (*steps)[1].operand[1] == TALLY_SOURCE_STEP);
+    EXPECT(word_of(descriptor((*steps)[0].descriptor)) == "cumprod:f32:3x4:axis=1,exclusive");
+    FAILS(descriptor(op::cumsum, dtype::i32, { 3 }).axis(0).try_gradient(), tally::status::invalid,
+          "dtype", "");
 }

@@ -152,6 +152,7 @@ static const option table[] = {
     { "--keep", OPTION_KEEP, 0, 0, NULL },
     { "--run", OPTION_RUN, 1, offsetof(tly_options, run), NULL },
     { "--steps", OPTION_STEPS, 1, 0, read_steps },
+    { "--wrt", OPTION_WRT, 1, offsetof(tly_options, wrt), NULL },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },
     { "-h", OPTION_HELP, 0, 0, NULL },

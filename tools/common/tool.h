@@ -92,7 +92,8 @@ enum {
     OPTION_RUN = 1 << 21,
     OPTION_STEPS = 1 << 22,
     OPTION_PREFIX = 1 << 23,
-    OPTION_OPERANDS = 1 << 24 /* no option: NAME=FILE or NAME=NUMBER may follow the arguments */
+    OPTION_OPERANDS = 1 << 24, /* no option: NAME=FILE or NAME=NUMBER may follow the arguments */
+    OPTION_WRT = 1 << 25
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -103,7 +104,7 @@ typedef struct tly_options {
     int args;
     int named; /* arguments NAME=... that follow them */
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
-    const char *plans, *prefix, *raw, *run;
+    const char *plans, *prefix, *raw, *run, *wrt;
     const char *operand_data[TALLY_MAX_OPERANDS]; /* --data NAME=KIND */
     const char *operand_raw[TALLY_MAX_OPERANDS];  /* --raw NAME=TENSOR */
     int32_t threads, jobs, seconds;               /* 0: not given */
@@ -139,6 +140,7 @@ int tly_verb_devices(const tly_options *options, tly_report *report);
 int tly_verb_compile(const tly_options *options, tly_report *report);
 int tly_verb_cache(const tly_options *options, tly_report *report);
 int tly_verb_tune(const tly_options *options, tly_report *report);
+int tly_verb_grad(const tly_options *options, tly_report *report);
 int tly_verb_kir(const tly_options *options, tly_report *report);
 
 /* What follows `--complete`: for shells. */

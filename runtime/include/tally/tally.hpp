@@ -1118,11 +1118,32 @@ public:
             return failure(error);
         return of;
     }
+    /** Returns the words that compute the gradient, and where their tensors come from:
+     *  tally_gradient. */
+    result<std::vector<tally_gradient_step>> try_gradient(tally_source wrt = TALLY_SOURCE_X) const
+    {
+        std::size_t count = 0;
+        detail::call_error error;
+        const result<void> right = try_check();
+        if (!right)
+            return right.error();
+        if (tally_gradient(&raw_, wrt, nullptr, 0, &count, &error) != TALLY_OK)
+            return failure(error);
+        std::vector<tally_gradient_step> steps(count);
+        steps[0].size = sizeof steps[0];
+        if (tally_gradient(&raw_, wrt, steps.data(), count, &count, &error) != TALLY_OK)
+            return failure(error);
+        return steps;
+    }
 #if TALLY_EXCEPTIONS
     void check() const { try_check().value(); }
     std::string word() const { return try_word().value(); }
     shape output() const { return try_output().value(); }
     std::pair<tally_extent, tally_extent> extent() const { return try_extent().value(); }
+    std::vector<tally_gradient_step> gradient(tally_source wrt = TALLY_SOURCE_X) const
+    {
+        return try_gradient(wrt).value();
+    }
 #endif
 
     /** Returns the descriptor for the C interface. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gradient of a word as words. Internal; tally_gradient is in <tally/gradient.h>.
+ *
+ *   tree.h        expressions as trees
+ *   derivative.c  derivatives of expressions
+ *   rules.c       the gradient of each operator, as a table
+ *   words.c       makes a step of trees: its input, its operands, its dtypes
+ *   cut.c         cuts trees that exceed a word's limits into several steps
+ *   plan.c        the steps of a word's gradient
+ *   finish.c      the last ones of them
+ *   gradient.c    the public function: checks, and hands the steps out
+ */
+#ifndef TLY_GRADIENT_H
+#define TLY_GRADIENT_H
+
+#include <tally/gradient.h>
+
+#include "tree.h"
+
+/* Tensors by number. Steps from TLY_T_MAPPED to TLY_T_TIES are made when they are first needed. */
+enum {
+    TLY_T_X,
+    TLY_T_G,
+    TLY_T_Y,
+    TLY_T_A,
+    TLY_T_MAPPED = TLY_T_A + TALLY_MAX_OPERANDS, /* u: `map` of each element */
+    TLY_T_BEFORE,                                /* e: the exclusive scan, without `post` */
+    TLY_T_RESULT,                                /* r: the forward word without `post` */
+    TLY_T_TIES,                                  /* n: how many elements equal the result */
+    TLY_T_STEPS,                                 /* all others */
+};
+
+typedef struct tly_tensor {
+    int32_t dtype;                   /* 0: not made yet */
+    int32_t source;                  /* tally_source */
+    uint32_t axes;                   /* dims of the forward word along which it extends */
+    int is_strided;                  /* 0: packed over `axes` */
+    int64_t strides[TALLY_MAX_RANK]; /* by the dims of the forward word */
+    int64_t offset;
+} tly_tensor;
+
+/* What outputs an operator has besides the input's dtype (docs/word.md). */
+typedef enum tly_outputs { TLY_OUTPUTS_SAME, TLY_OUTPUTS_SINGLE, TLY_OUTPUTS_WIDER } tly_outputs;
+
+typedef struct tly_gradient {
+    tally_descriptor full; /* the forward word, resolved */
+    tally_dtype type;      /* of its expressions */
+    int wrt;               /* tensor */
+    int is_open;           /* some size is open */
+    tly_tree tree;
+    tly_node map, coef, post; /* as the word has them */
+    tly_node u;               /* what is combined: map, or the tensor TLY_T_MAPPED */
+    int result;               /* the tensor that y stands for: TLY_T_Y, _BEFORE or _RESULT */
+    int before;               /* the tensor of the exclusive scan */
+    int tensors, temporaries;
+    tly_tensor tensor[TLY_MOST_TENSORS];
+    tally_gradient_step *steps; /* NULL: steps are only counted */
+    size_t capacity, stride, count;
+    tally_error *error;
+    tally_status status; /* what has failed for good */
+} tly_gradient;
+
+/* A step that is being made. Dims and axes are those of the forward word. */
+typedef struct tly_draft {
+    int32_t op;
+    uint32_t flags;           /* of the descriptor; strides are added */
+    uint32_t dims;            /* over which it runs */
+    uint32_t reduced;         /* reductions */
+    int32_t axis;             /* scans */
+    tly_node map, coef, post; /* coef: linrec only; post: with TLY_POSTFIX_Y */
+    int32_t dtype;            /* of the output; 0: that of expressions, or what is nearest to it */
+    char name[16];
+} tly_draft;
+
+/* derivative.c: the derivative of an expression with respect to a tensor. */
+tly_node tly_derive(tly_tree *t, tly_node n, int tensor);
+
+/* rules.c: how the gradient of a scan is a scan, in the other direction. In the texts, x is what
+ * is combined, a the gradient of the result before `post`, b the exclusive scan, c the factor, and
+ * y what the new scan shows. */
+typedef struct tly_scan_rule {
+    int32_t op;
+    int32_t exclusive; /* the forward word is */
+    int32_t by;        /* operator of the new scan, which is exclusive, except for */
+    int32_t inclusive; /* those where this is 1 */
+    const char *map, *coef, *post;
+} tly_scan_rule;
+
+/* NULL: there is none. */
+const tly_scan_rule *tly_scan_rule_of(int32_t op, int exclusive);
+
+/* rules.c: the gradient of a reduction, element by element: x is what is combined, a the gradient
+ * of the result, b the result, c the number of elements, or of those that equal the result. NULL:
+ * there is none of this form. */
+const char *tly_reduction_rule_of(int32_t op);
+
+/* rules.c: whether an operator has a gradient. An operator without a row has none yet. */
+int tly_has_rule(int32_t op);
+
+/* rules.c */
+tly_outputs tly_outputs_of(int32_t op);
+
+/* Whether an operator shows one of its elements. */
+int tly_picks(int32_t op);
+
+/* words.c: makes a step of a draft and says what exceeds a limit. Fails in g->status if no limit is
+ * the reason. All tensors of the draft have been made. */
+tly_excess tly_draft_fit(tly_gradient *g, const tly_draft *draft, tally_gradient_step *step);
+
+/* words.c: adds a step. Returns the tensor of its result. */
+int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_step *step);
+
+/* words.c: a draft of an element-wise word, or of a sum, over some dims. */
+tly_draft tly_draft_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node map,
+                        int32_t dtype, const char *name);
+
+/* cut.c: makes steps of a draft. If it does not fit and `may_cut` is 0, nothing is made. Returns
+ * the tensor of the result, or -1: it does not fit, or g->status tells more. */
+int tly_draft_make(tly_gradient *g, tly_draft *draft, int may_cut);
+
+/* plan.c: makes one of the tensors TLY_T_MAPPED to TLY_T_TIES. */
+void tly_tensor_make(tly_gradient *g, int tensor);
+
+/* plan.c: makes all steps. */
+void tly_gradient_plan(tly_gradient *g);
+
+/* plan.c: products and sums of trees. */
+tly_node tly_times(tly_gradient *g, tly_node a, tly_node b);
+tly_node tly_plus(tly_gradient *g, tly_node a, tly_node b);
+
+/* How the gradient of what is combined, du, becomes the result: direct + du*by_map + du*e*by_coef.
+ */
+typedef struct tly_chain {
+    tly_node direct, by_map, by_coef;
+} tly_chain;
+
+/* finish.c: the dims of the forward word over which the gradient of an operand is added up. */
+uint32_t tly_dims_to_add(const tly_gradient *g);
+
+/* finish.c: the sum of a tree over `reduced`. Returns the result, or -1 after a failure. */
+int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last);
+
+/* finish.c: the last steps, of a tree over `dims`, or of a scan whose `post` is du. */
+void tly_finish_sum(tly_gradient *g, uint32_t dims, tly_node tree);
+void tly_finish_scan(tly_gradient *g, tly_draft *draft, const tly_chain *c);
+
+/* A name for a step that has no other. */
+void tly_name_temporary(tly_gradient *g, char name[16]);
+
+/* Fails for good with the first status. */
+#define TLY_GIVE_UP(g, status_, field, ...) \
+    do { \
+        if ((g)->status == TALLY_OK) { \
+            (g)->status = tly_fail((g)->error, status_, field, __VA_ARGS__); \
+        } \
+    } while (0)
+
+/* The field of an error that the expressions of the forward word cause. */
+static inline const char *tly_field_of(const tly_gradient *g)
+{
+    return g->full.post[0] != 0 ? "post" : g->full.map[0] != 0 ? "map" : "op";
+}
+
+#endif

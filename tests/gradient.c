@@ -1,0 +1,763 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gradient [--count N] [--seed S]: tally_gradient. Its words are run as plain loops in f64 and
+ * compared with brute force: the derivative of each output by each element, by dual numbers, which
+ * central differences check in turn. First words and values by hand, then random words.
+ */
+#include "gradient_word.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tally.h>
+
+static int failures;
+
+#define FAIL(...) \
+    do { \
+        failures++; \
+        printf("FAILED " __VA_ARGS__); \
+        putchar('\n'); \
+    } while (0)
+
+enum { MOST_ELEMENTS = 4096, TENSORS = 2 + TLY_WORD_TENSORS };
+
+/* Memory of one tensor; `at` is its pointer. */
+typedef struct tensor {
+    double *memory, *at;
+    int64_t count, low;
+} tensor;
+
+typedef struct trial {
+    tally_descriptor d;
+    char word[TALLY_WORD_MAX];
+    tensor of[TLY_WORD_TENSORS]; /* input and operands */
+    tensor g, y;
+    int64_t out_low, outs;
+    int is_smooth;    /* no value is special */
+    double magnitude; /* of the last forward run: of the terms of its sum */
+    int state;        /* of the last forward run: TLY_WORD_... */
+} trial;
+
+static uint64_t compared, differenced, undefined, steps_made, unsupported;
+static tally_context *context;
+
+static void allocate(tensor *t, int64_t low, int64_t high)
+{
+    t->low = low;
+    t->count = high - low + 1;
+    t->memory = calloc((size_t)t->count, sizeof(double));
+    if (!t->memory)
+        exit(1);
+    t->at = t->memory - low;
+}
+
+static int has_tensor(const tally_descriptor *d, int t)
+{
+    return t == TLY_WORD_X || d->operands[t - TLY_WORD_A].dtype != 0;
+}
+
+static void begin(trial *t)
+{
+    int64_t strides[TALLY_MAX_RANK], offset, low, high;
+    memset(t->of, 0, sizeof t->of);
+    for (int k = 0; k < TLY_WORD_TENSORS; k++) {
+        if (has_tensor(&t->d, k)) {
+            const uint32_t dims = tly_word_place(&t->d, k, strides, &offset);
+            tly_word_extent(&t->d, dims, strides, offset, &low, &high);
+            allocate(&t->of[k], low, high);
+        }
+    }
+    const uint32_t dims = tly_word_output(&t->d, strides, &offset);
+    tly_word_extent(&t->d, dims, strides, offset, &low, &high);
+    allocate(&t->g, low, high);
+    allocate(&t->y, low, high);
+    t->out_low = low;
+    t->outs = high - low + 1;
+}
+
+static void end(trial *t)
+{
+    for (int k = 0; k < TLY_WORD_TENSORS; k++)
+        free(t->of[k].memory);
+    free(t->g.memory);
+    free(t->y.memory);
+}
+
+/* Runs the forward word. Returns the sum of the outputs times g; *scale becomes the sum of the
+ * magnitudes of its derivative's terms. `keeps`: the outputs become y. */
+static tly_dual forward(trial *t, tly_seed seed, double *scale, int keeps)
+{
+    const double *tensors[TLY_WORD_TENSORS];
+    tly_dual *out = calloc((size_t)t->outs, sizeof *out);
+    tly_dual sum = { 0, 0 };
+    for (int k = 0; k < TLY_WORD_TENSORS; k++)
+        tensors[k] = t->of[k].at;
+    if (!out)
+        exit(1);
+    t->state = tly_word_run(&t->d, tensors, seed, out - t->out_low);
+    *scale = t->magnitude = 0;
+    for (int64_t i = 0; i < t->outs; i++) {
+        const double d = out[i].d == 0 ? 0 : out[i].d * t->g.memory[i];
+        sum.v += out[i].v * t->g.memory[i];
+        t->magnitude += fabs(out[i].v * t->g.memory[i]);
+        sum.d += d;
+        *scale += fabs(d);
+        if (keeps)
+            t->y.memory[i] = out[i].v;
+    }
+    free(out);
+    return sum;
+}
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+static int64_t count_results(const tally_descriptor *d)
+{
+    int64_t sizes[TALLY_MAX_RANK], count = 1;
+    int32_t rank;
+    if (tally_descriptor_result(d, &rank, sizes, NULL, NULL) != TALLY_OK)
+        return 0;
+    for (int k = 0; k < rank; k++)
+        count *= sizes[k];
+    return count;
+}
+
+/* Each word reads back as it prints, and has kernels if its operator has some. */
+static void check_step(const trial *t, const tally_descriptor *d)
+{
+    char word[TALLY_WORD_MAX];
+    tally_descriptor again = TALLY_DESCRIPTOR_INIT;
+    tally_error error = TALLY_ERROR_INIT;
+    if (tally_descriptor_print(d, word, sizeof word, NULL, &error) != TALLY_OK ||
+        tally_descriptor_parse(word, &again, &error) != TALLY_OK ||
+        memcmp(&again, d, sizeof again) != 0) {
+        FAIL("%s: a step is not as it is read: %s: %s", t->word, word, error.message);
+    } else if (d->op != TALLY_LINREC && d->every == 0 &&
+               tally_context_supports(context, d, NULL, &error) != TALLY_OK) {
+        FAIL("%s: no kernel for the step %s: %s: %s", t->word, word, error.field, error.message);
+    }
+}
+
+/* The result of the last step, to be freed. */
+static double *run_steps(const trial *t, const tally_gradient_step *steps, size_t count,
+                         int64_t *results)
+{
+    double *made[TALLY_GRADIENT_MAX] = { NULL };
+    for (size_t i = 0; i < count; i++) {
+        const tally_descriptor *d = &steps[i].descriptor;
+        const double *tensors[TLY_WORD_TENSORS] = { NULL };
+        *results = count_results(d);
+        tly_dual *out = calloc((size_t)*results, sizeof *out);
+        made[i] = calloc((size_t)*results, sizeof **made);
+        if (!out || !made[i])
+            exit(1);
+        for (int k = 0; k < TLY_WORD_TENSORS; k++) {
+            const int source = k == TLY_WORD_X ? steps[i].in : steps[i].operand[k - TLY_WORD_A];
+            tensors[k] = source >= TALLY_SOURCE_STEP ? made[source - TALLY_SOURCE_STEP]
+                         : source == TALLY_SOURCE_G  ? t->g.at
+                         : source == TALLY_SOURCE_Y  ? t->y.at
+                         : source >= TALLY_SOURCE_A ? t->of[TLY_WORD_A + source - TALLY_SOURCE_A].at
+                                                    : t->of[TLY_WORD_X].at;
+        }
+        check_step(t, d);
+        tly_word_run(d, tensors, (tly_seed){ -1, 0, 0 }, out);
+        for (int64_t k = 0; k < *results; k++)
+            made[i][k] = out[k].v;
+        free(out);
+    }
+    for (size_t i = 0; i + 1 < count; i++)
+        free(made[i]);
+    return made[count - 1];
+}
+
+/* Each step but the last one is read by a later one. */
+static void check_use(const trial *t, const tally_gradient_step *steps, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        const int32_t source = TALLY_SOURCE_STEP + (int32_t)i;
+        int uses = 0;
+        for (size_t k = i + 1; k < count; k++) {
+            uses += steps[k].in == source;
+            for (int n = 0; n < TALLY_MAX_OPERANDS; n++)
+                uses += steps[k].operand[n] == source;
+        }
+        if (uses == 0)
+            FAIL("%s: nothing reads step %s", t->word, steps[i].name);
+    }
+}
+
+static void print_steps(const tally_gradient_step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char word[TALLY_WORD_MAX];
+        tally_descriptor_print(&steps[i].descriptor, word, sizeof word, NULL, NULL);
+        printf("    %s = %s  # %d %d %d %d %d\n", steps[i].name, word, steps[i].in,
+               steps[i].operand[0], steps[i].operand[1], steps[i].operand[2], steps[i].operand[3]);
+    }
+}
+
+/* --- comparison ------------------------------------------------------------------------------- */
+
+/* A difference of the outputs, where differences to both sides and of different size agree. */
+static void check_difference(trial *t, int tensor, int64_t key, double want, double scale)
+{
+    double slopes[2], unused;
+    const double middle = forward(t, (tly_seed){ -1, 0, 0 }, &unused, 0).v;
+    if (t->magnitude > 1e3 * (scale + 1e-2)) /* differences have too few digits */
+        return;
+    for (int i = 0; i < 2; i++) {
+        const double step = i ? 1e-5 : 2e-5;
+        const tly_dual up = forward(t, (tly_seed){ tensor, key, step }, &unused, 0);
+        const tly_dual down = forward(t, (tly_seed){ tensor, key, -step }, &unused, 0);
+        slopes[i] = (up.v - down.v) / (2 * step);
+        if (!(fabs((up.v - middle) - (middle - down.v)) <= 1e-4 * step * (scale + 1e-2)))
+            return;
+    }
+    if (fabs(slopes[0] - slopes[1]) > 1e-6 * (scale + 1e-3))
+        return;
+    differenced++;
+    if (fabs(slopes[1] - want) > 2e-4 * (scale + 1e-1))
+        FAIL("%s: tensor %d, element %lld: the difference is %g, the derivative %g", t->word,
+             tensor, (long long)key, slopes[1], want);
+}
+
+static int64_t count_keys(const trial *t, int tensor)
+{
+    int64_t strides[TALLY_MAX_RANK], offset, count = 1;
+    const uint32_t dims = tly_word_place(&t->d, tensor, strides, &offset);
+    for (int k = 0; k < t->d.rank; k++)
+        count *= dims >> k & 1 ? t->d.sizes[k] : 1;
+    return count;
+}
+
+static tally_source source_of(int tensor)
+{
+    return tensor == TLY_WORD_X ? TALLY_SOURCE_X
+                                : (tally_source)(TALLY_SOURCE_A + tensor - TLY_WORD_A);
+}
+
+static void compare(trial *t, int tensor, const tally_gradient_step *steps, size_t count)
+{
+    int64_t results = 0;
+    double *got = run_steps(t, steps, count, &results);
+    const int64_t keys = count_keys(t, tensor);
+    const tally_descriptor *last = &steps[count - 1].descriptor;
+    const int32_t dtype = tensor == TLY_WORD_X ? t->d.dtype
+                                               : t->d.operands[tensor - TLY_WORD_A].dtype;
+    if (results != keys || (last->out_dtype ? last->out_dtype : last->dtype) != dtype)
+        FAIL("%s: tensor %d: the gradient has %lld elements, not %lld, or another dtype", t->word,
+             tensor, (long long)results, (long long)keys);
+    for (int64_t key = 0; key < keys && results == keys; key++) {
+        double scale;
+        const double want = forward(t, (tly_seed){ tensor, key, 0 }, &scale, 0).d;
+        if (!isfinite(want) || scale > 1e9 ||
+            (t->state == TLY_WORD_SINGULAR && !isfinite(got[key]))) {
+            undefined++;
+            continue;
+        }
+        compared++;
+        if (!(fabs(got[key] - want) <= 1e-8 * (scale + 1e-1))) {
+            FAIL("%s: tensor %d, element %lld: %.17g, not %.17g", t->word, tensor, (long long)key,
+                 got[key], want);
+            print_steps(steps, count);
+            break;
+        }
+        if (t->is_smooth)
+            check_difference(t, tensor, key, want, scale);
+    }
+    free(got);
+}
+
+/* The gradient of a word with respect to a tensor. */
+static void check(trial *t, int tensor)
+{
+    static tally_gradient_step steps[TALLY_GRADIENT_MAX];
+    tally_error error = TALLY_ERROR_INIT;
+    size_t count = 0;
+    steps[0].size = sizeof steps[0];
+    if (tally_gradient(&t->d, source_of(tensor), steps, TALLY_GRADIENT_MAX, &count, &error) !=
+        TALLY_OK) {
+        unsupported++;
+        printf("%s: tensor %d: %s: %s\n", t->word, tensor, error.field, error.message);
+        if (error.status != TALLY_UNSUPPORTED)
+            FAIL("%s: tensor %d: %s: %s", t->word, tensor, error.field, error.message);
+        return;
+    }
+    steps_made += count;
+    check_use(t, steps, count);
+    compare(t, tensor, steps, count);
+}
+
+/* --- by hand ---------------------------------------------------------------------------------- */
+
+/* The gradient g is 1. */
+static const struct {
+    const char *word;
+    double x[6], want[6];
+} values[] = {
+    { "cumprod:f64:5:axis=0", { 2, 0, 3, 0, 5 }, { 1, 8, 0, 0, 0 } },
+    { "cumprod:f64:3:axis=0,reverse", { 5, 0, 2 }, { 0, 12, 1 } },
+    { "cumprod:f64:3:axis=0,exclusive", { 0, 2, 7 }, { 3, 0, 0 } },
+    { "prod:f64:3", { 2, 0, 3 }, { 0, 6, 0 } },
+    { "prod:f64:3", { 0, 0, 3 }, { 0, 0, 0 } },
+    { "prod:f64:2x2", { 2, 0, 3, 5 }, { 0, 30, 0, 0 } },
+    { "max:f64:4", { 1, 3, 3, 2 }, { 0, .5, .5, 0 } },
+    { "min:f64:4", { 3, 1, 1, 1.5 }, { 0, .5, .5, 0 } },
+    { "max:f64:3", { -INFINITY, INFINITY, INFINITY }, { 0, .5, .5 } },
+    { "max:f64:3:nan=ignore", { NAN, 2, 1 }, { 0, 1, 0 } },
+    { "cummax:f64:4:axis=0", { 1, 3, 3, 2 }, { 1, 3, 0, 0 } },
+    { "cummin:f64:4:axis=0", { 3, 1, 1, 2 }, { 1, 3, 0, 0 } },
+    { "cummax:f64:4:axis=0,exclusive", { 1, 3, 3, 2 }, { 1, 2, 0, 0 } },
+    { "cummax:f64:3:axis=0", { -INFINITY, 0, INFINITY }, { 0, 1, 1 } },
+    { "cummin:f64:4:axis=0,nan=ignore", { 3, NAN, 1, 2 }, { 2, 0, 2, 0 } },
+    { "cumlogsumexp:f64:3:axis=0", { 0, -INFINITY, 0 }, { 2.5, 0, .5 } },
+    { "log_sum_exp:f64:2", { -INFINITY, 0 }, { 0, 1 } },
+    { "cumprod:f64:3:axis=0,exclusive,map=1-x,post=x*y", { .5, 1, 0 }, { 0, .5, 0 } },
+    { "cumprod:f64:3:axis=0,exclusive,map=1-x,post=x*y", { 0, 1, 1 }, { 0, 0, 0 } },
+    { "l1:f64:3", { -2, 0, 3 }, { -1, 0, 1 } },
+    { "l2:f64:2", { 0, 0 }, { 0, 0 } },
+    { "l2:f64:2", { 3, -4 }, { .6, -.8 } },
+    { "sum:f64:3:map=abs(x)", { -1, 0, 2 }, { -1, 1, 1 } },
+    { "sum:f64:3:map=min(x,1)", { 1, 2, 0 }, { 1, 0, 1 } },
+    { "sum:f64:3:map=max(1,x)", { 1, 2, 0 }, { 0, 1, 0 } },
+    { "sum:f64:3:map=floor(x)+round(x)+(x>0)", { 1, 2, 0 }, { 0, 0, 0 } },
+    { "sum:f64:3:map=where(x>0,log(x),0)", { 0, 2, -1 }, { 0, .5, 0 } },
+    { "cumprod:f64:4:axis=0,every=2", { 2, 3, 5, 0 }, { 4, 2, 1, 5 } },
+};
+
+static void check_values(void)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        static tally_gradient_step steps[TALLY_GRADIENT_MAX];
+        trial t = { .is_smooth = 0 };
+        size_t count = 0;
+        int64_t results = 0;
+        double scale;
+        snprintf(t.word, sizeof t.word, "%s", values[i].word);
+        steps[0].size = sizeof steps[0];
+        if (tally_descriptor_parse(t.word, &t.d, NULL) != TALLY_OK ||
+            tally_gradient(&t.d, TALLY_SOURCE_X, steps, TALLY_GRADIENT_MAX, &count, NULL) !=
+                TALLY_OK) {
+            FAIL("%s: no gradient", t.word);
+            continue;
+        }
+        begin(&t);
+        memcpy(t.of[0].memory, values[i].x, (size_t)t.of[0].count * sizeof(double));
+        for (int64_t k = 0; k < t.outs; k++)
+            t.g.memory[k] = 1;
+        (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
+        double *got = run_steps(&t, steps, count, &results);
+        for (int64_t k = 0; k < results; k++) {
+            if (!(fabs(got[k] - values[i].want[k]) < 1e-12))
+                FAIL("%s: element %lld: %g, not %g", t.word, (long long)k, got[k],
+                     values[i].want[k]);
+        }
+        free(got);
+        compare(&t, TLY_WORD_X, steps, count);
+        end(&t);
+    }
+}
+
+/* The steps of words, as text, without their sources. */
+static const struct {
+    const char *word;
+    tally_source wrt;
+    const char *steps;
+} texts[] = {
+    { "cumprod:f32:4096x192:axis=1", TALLY_SOURCE_X,
+      "e=cumprod:f32:4096x192:axis=1,exclusive\n"
+      "dx=linrec:f32:4096x192:axis=1,exclusive,reverse,a=f32,b=f32,map=x*a,coef=x,post=b*(a+y)\n" },
+    { "cumprod:f32:8:axis=0,exclusive,reverse", TALLY_SOURCE_X,
+      "dx=linrec:f32:8:axis=0,exclusive,a=f32,b=f32,map=a,coef=x,post=b*y\n" },
+    { "cumprod:f32:8:axis=0,exclusive,map=1-x,post=x*y", TALLY_SOURCE_X,
+      "e=cumprod:f32:8:axis=0,exclusive,map=1-x\n"
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,map=a*x,coef=1-x,post=b*(a-y)\n" },
+    { "cumlogsumexp:f32:8:axis=0", TALLY_SOURCE_X,
+      "e=cumlogsumexp:f32:8:axis=0,exclusive\n"
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,map=sig(b-x)*a,coef=sig(b-x),"
+      "post=sig(x-b)*(a+y)\n" },
+    { "cummin:f32:8:axis=0", TALLY_SOURCE_X,
+      "e=cummin:f32:8:axis=0,exclusive\n"
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,map=where(x<b,0,a),"
+      "coef=where(x<b,0,1),post=where(x<b,a+y,0)\n" },
+    { "cumsum:f32:8:axis=0,exclusive,a=f32,map=x*a,post=exp(-y)*(1-exp(-x*a))", TALLY_SOURCE_X,
+      "e=cumsum:f32:8:axis=0,exclusive,a=f32,map=x*a\n"
+      "dx=cumsum:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,c=f32,d=f32,map=-c*d,"
+      "post=a*(c*exp(-b-x*a)+y)\n" },
+    { "cumsum:f32:8:axis=0,exclusive", TALLY_SOURCE_X,
+      "dx=cumsum:f32:8:axis=0,exclusive,reverse\n" },
+    { "linrec:f32:8:axis=0,a=f32", TALLY_SOURCE_X,
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=f32,map=a*x,post=x+y\n" },
+    { "linrec:f32:8:axis=0,a=f32", TALLY_SOURCE_A,
+      "e=linrec:f32:8:axis=0,exclusive,a=f32\n"
+      "da=linrec:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,map=a*x,post=(x+y)*b\n" },
+    { "prod:f32:4096x192:axes=1", TALLY_SOURCE_X,
+      "e=cumprod:f32:4096x192:axis=1,exclusive\n"
+      "dx=cumprod:f32:4096x192:axis=1,exclusive,reverse,a=f32/0,b=f32,post=a*b*y\n" },
+    { "sum:f32:4x5:axes=1", TALLY_SOURCE_X, "dx=sum:f32:4x5:axes=none,a=f32/0,map=a\n" },
+    { "mean:f32:4x192:axes=1", TALLY_SOURCE_X, "dx=sum:f32:4x192:axes=none,a=f32/0,map=a/192\n" },
+    { "l1:f32:4x5:axes=1", TALLY_SOURCE_X,
+      "dx=sum:f32:4x5:axes=none,a=f32/0,map=a*where(x<0,-1,where(x>0,1,0))\n" },
+    { "l2:f32:4x5:axes=1", TALLY_SOURCE_X,
+      "dx=sum:f32:4x5:axes=none,a=f32/0,b=f32/0,map=where(b==0,0,a*x/b)\n" },
+    { "sum_square:f32:4x5:axes=1", TALLY_SOURCE_X, "dx=sum:f32:4x5:axes=none,a=f32/0,map=2*a*x\n" },
+    { "log_sum:f32:4x5:axes=1", TALLY_SOURCE_X,
+      "dx=sum:f32:4x5:axes=none,a=f32/0,b=f32/0,map=a*exp(-b)\n" },
+    { "log_sum_exp:f32:4x5:axes=1", TALLY_SOURCE_X,
+      "dx=sum:f32:4x5:axes=none,a=f32/0,b=f32/0,map=a*exp(x-b)\n" },
+    { "max:f32:4x5:axes=1", TALLY_SOURCE_X,
+      "n=sum:f32:4x5:axes=1,a=f32/0,map=where(x==a,1,0)\n"
+      "dx=sum:f32:4x5:axes=none,a=f32/0,b=f32/0,c=f32/0,map=where(x==b,a/c,0)\n" },
+    { "sum:i8>f32:4x5:axes=1,a=f32/none,b=f32/0,map=(x-a)*b", TALLY_SOURCE_A + 1,
+      "db=sum:i8>f32:4x5:axes=1,a=f32/none,b=f32/0,map=b*(x-a)\n" },
+    { "cumsum:f16:?x4:axis=1,a=f16/1,map=x*a", TALLY_SOURCE_A,
+      "t1=cumsum:f16>f32:?x4:axis=1,reverse,a=f16,map=a,post=y*x\n"
+      "da=sum:f32>f16:?x4:axes=0,map=x*1\n" },
+    { "sum:f32:4:map=floor(x)", TALLY_SOURCE_X, "dx=sum:f32:4:axes=none,map=0\n" },
+};
+
+/* Words whose gradients are cut into many steps. */
+static const char *const cut_words[] = {
+    "max:f64:4x3:axes=0,out=1@2,a=f64/none,b=f64/1,map=abs(0-a>=round(b)),post=abs(abs(a)/sqrt(a))",
+    "cumprod:f64:3x4:axis=1,a=f64,b=f64,c=f64,d=f64,map=exp(sig(x)*x*a-b*b)+sqrt(x)/log(x*c+2),"
+    "post=y*y*exp(-x*d)+max(a,y)*b-c/y*d",
+    "sum:f64:4x5:axes=1,a=f64,b=f64/0,"
+    "map=sig(sig(sig(sig(sig(sig(sig(sig(sig(sig(sig(sig(x*a)))))))))))),post=sqrt(y)*b",
+    "cumlogsumexp:f64:4x5:axis=0,exclusive,a=f64,map=x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*a,"
+    "post=x*exp(y)",
+};
+
+static void check_cuts(void)
+{
+    for (size_t i = 0; i < sizeof cut_words / sizeof *cut_words; i++) {
+        trial t = { .is_smooth = 1 };
+        double scale;
+        snprintf(t.word, sizeof t.word, "%s", cut_words[i]);
+        if (tally_descriptor_parse(t.word, &t.d, NULL) != TALLY_OK) {
+            FAIL("%s: no word", t.word);
+            continue;
+        }
+        begin(&t);
+        for (int k = 0; k <= TLY_WORD_TENSORS; k++) {
+            tensor *of = k < TLY_WORD_TENSORS ? &t.of[k] : &t.g;
+            for (int64_t n = 0; n < of->count; n++)
+                of->memory[n] = .5 + (double)((n * 7 + k * 3) % 11) / 16;
+        }
+        (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
+        for (int k = 0; k < TLY_WORD_TENSORS; k++) {
+            if (has_tensor(&t.d, k))
+                check(&t, k);
+        }
+        end(&t);
+    }
+    if (unsupported > 0)
+        FAIL("%d words that need cuts have no gradient", (int)unsupported);
+}
+
+static void check_texts(void)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        static tally_gradient_step steps[TALLY_GRADIENT_MAX];
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error error = TALLY_ERROR_INIT;
+        char text[4 * TALLY_WORD_MAX] = "";
+        size_t count = 0;
+        steps[0].size = sizeof steps[0];
+        if (tally_descriptor_parse(texts[i].word, &d, &error) != TALLY_OK ||
+            tally_gradient(&d, texts[i].wrt, steps, TALLY_GRADIENT_MAX, &count, &error) !=
+                TALLY_OK) {
+            FAIL("%s: %s: %s", texts[i].word, error.field, error.message);
+            continue;
+        }
+        for (size_t k = 0; k < count; k++) {
+            char word[TALLY_WORD_MAX];
+            tally_descriptor_print(&steps[k].descriptor, word, sizeof word, NULL, NULL);
+            const size_t used = strlen(text);
+            snprintf(text + used, sizeof text - used, "%s=%s\n", steps[k].name, word);
+        }
+        if (strcmp(text, texts[i].steps) != 0)
+            FAIL("%s:\n%sand not\n%s", texts[i].word, text, texts[i].steps);
+    }
+}
+
+static const struct {
+    const char *word;
+    tally_source wrt;
+    tally_status status;
+    const char *field;
+} refusals[] = {
+    { "cumsum:i32:8:axis=0", TALLY_SOURCE_X, TALLY_INVALID, "dtype" },
+    { "max:bool:8", TALLY_SOURCE_X, TALLY_INVALID, "dtype" },
+    { "cumsum:i32:8:axis=0,a=i32,map=x*a", TALLY_SOURCE_A, TALLY_INVALID, "a" },
+    { "argmax:f32:8", TALLY_SOURCE_X, TALLY_INVALID, "op" },
+    { "argmin:i8:8", TALLY_SOURCE_X, TALLY_INVALID, "op" },
+    { "cumargmax:f32:8:axis=0", TALLY_SOURCE_X, TALLY_INVALID, "op" },
+    { "cumargmin:f32:8:axis=0", TALLY_SOURCE_X, TALLY_INVALID, "op" },
+    { "cumsum:f32:8:axis=0", TALLY_SOURCE_A, TALLY_INVALID, "a" },
+    { "cumsum:f32:8:axis=0,a=bool,map=where(a,x,0)", TALLY_SOURCE_A, TALLY_INVALID, "a" },
+    { "cumsum:f32:8:axis=0", TALLY_SOURCE_G, TALLY_INVALID, "usage" },
+    { "cumsum:f32:8:axis=0", TALLY_SOURCE_A + 4, TALLY_INVALID, "usage" },
+    { "cumsum:f32:8:axis=0,carry=in", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
+    { "cumsum:f32:8:axis=0,reset=x", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
+    { "cumsum:f32:8:axis=0,segments=i32/2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "segments" },
+    { "sum:f32:8:axes=0,every=2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "every" },
+    { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
+    { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
+};
+
+static void check_refusals(void)
+{
+    tally_gradient_step steps[2] = { TALLY_GRADIENT_STEP_INIT, TALLY_GRADIENT_STEP_INIT }, was[2];
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_error error = TALLY_ERROR_INIT;
+    size_t count = 77;
+    memcpy(was, steps, sizeof was);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (tally_descriptor_parse(refusals[i].word, &d, &error) != TALLY_OK) {
+            FAIL("%s: %s", refusals[i].word, error.message);
+            continue;
+        }
+        const tally_status s = tally_gradient(&d, refusals[i].wrt, steps, 2, &count, &error);
+        if (s != refusals[i].status || strcmp(error.field, refusals[i].field) != 0)
+            FAIL("%s: status %d, field %s: %s", refusals[i].word, s, error.field, error.message);
+        if (memcmp(was, steps, sizeof was) != 0 || count != 77)
+            FAIL("%s: something was written", refusals[i].word);
+    }
+    if (tally_gradient(NULL, TALLY_SOURCE_X, steps, 2, &count, NULL) != TALLY_INVALID)
+        FAIL("a descriptor that is NULL is taken");
+    tally_descriptor_parse("cumprod:f32:8:axis=0", &d, NULL);
+    if (tally_gradient(&d, TALLY_SOURCE_X, NULL, 1, &count, NULL) != TALLY_INVALID)
+        FAIL("steps that are NULL are taken");
+    steps[0].size = 8;
+    if (tally_gradient(&d, TALLY_SOURCE_X, steps, 1, &count, NULL) != TALLY_INVALID)
+        FAIL("steps of a wrong size are taken");
+    steps[0].size = sizeof steps[0];
+    if (tally_gradient(&d, TALLY_SOURCE_X, NULL, 0, &count, NULL) != TALLY_OK || count != 2)
+        FAIL("steps are not counted");
+    if (tally_gradient(&d, TALLY_SOURCE_X, steps, 1, NULL, NULL) != TALLY_OK ||
+        strcmp(steps[0].name, "e") != 0 || memcmp(&steps[1], &was[1], sizeof was[1]) != 0)
+        FAIL("the first step alone is not written");
+}
+
+/* --- random words ----------------------------------------------------------------------------- */
+
+static const int operators[] = { TALLY_CUMSUM,  TALLY_CUMPROD,      TALLY_CUMMAX,
+                                 TALLY_CUMMIN,  TALLY_CUMLOGSUMEXP, TALLY_LINREC,
+                                 TALLY_SUM,     TALLY_PROD,         TALLY_MEAN,
+                                 TALLY_L1,      TALLY_L2,           TALLY_SUM_SQUARE,
+                                 TALLY_LOG_SUM, TALLY_LOG_SUM_EXP,  TALLY_MAX,
+                                 TALLY_MIN };
+
+enum { OPERATORS = sizeof operators / sizeof *operators };
+
+static void draw_strides(tly_random *r, int rank, const int64_t *sizes, int may_repeat,
+                         int64_t strides[TALLY_MAX_RANK], int64_t *offset)
+{
+    int64_t step = 1 + tly_random_below(r, 2);
+    for (int k = rank - 1; k >= 0; k--) {
+        strides[k] = may_repeat && tly_random_one_in(r, 4)   ? 0
+                     : may_repeat && tly_random_one_in(r, 4) ? -step
+                                                             : step;
+        step = step * sizes[k] + tly_random_below(r, 2);
+    }
+    *offset = tly_random_below(r, 4);
+}
+
+static void draw_operand(tly_random *r, tally_descriptor *d, int i, uint32_t kept)
+{
+    tally_operand *o = &d->operands[i];
+    const int kind = (int)tly_random_below(r, 4);
+    o->dtype = d->dtype == TALLY_F64 || tly_random_one_in(r, 2) ? d->dtype : TALLY_F32;
+    if (o->dtype == TALLY_I8)
+        o->dtype = tly_random_one_in(r, 2) ? TALLY_F32 : TALLY_F16;
+    if (kind == 0 && kept == (1u << d->rank) - 1)
+        return;
+    o->place = TALLY_PLACE_AXES;
+    o->axes = (uint32_t)tly_random_below(r, 1 << d->rank) & kept;
+    if (kind == 1) {
+        o->place = TALLY_PLACE_STRIDES;
+        o->axes = 0;
+        draw_strides(r, d->rank, d->sizes, 1, o->strides, &o->offset);
+        for (int k = 0; k < d->rank; k++)
+            o->strides[k] = kept >> k & 1 ? o->strides[k] : 0;
+    }
+}
+
+static void draw_expressions(tly_random *r, tally_descriptor *d)
+{
+    tly_random_names names = { TALLY_F64, 1, 0, 0, 0 };
+    const int is_scan = tally_op_is_scan((tally_op)d->op);
+    uint32_t in_post = 0;
+    if (d->op == TALLY_LINREC) {
+        tly_random_expression(r, &names, d->coef);
+        if (tly_random_one_in(r, 2)) {
+            strcpy(d->coef, "a");
+            memset(d->coef + 1, 0, sizeof d->coef - 1);
+            names.operands = names.operands > 0 ? names.operands : 1;
+        }
+    }
+    if (!tly_random_one_in(r, 3))
+        tly_random_expression(r, &names, d->map);
+    if (!tly_random_one_in(r, 3)) {
+        names.sees_x = is_scan;
+        names.sees_y = 1;
+        tly_random_expression(r, &names, d->post);
+        in_post = names.used;
+    }
+    for (int i = 0; i < names.operands; i++) {
+        const uint32_t all = (1u << d->rank) - 1;
+        draw_operand(r, d, i, !is_scan && in_post >> i & 1 ? all & ~d->axes : all);
+    }
+}
+
+static void draw_dtypes(tly_random *r, tally_descriptor *d)
+{
+    static const int dtypes[] = {
+        TALLY_F64, TALLY_F64, TALLY_F32, TALLY_F16, TALLY_BF16, TALLY_I8
+    };
+    d->dtype = dtypes[tly_random_below(r, 6)];
+    if (d->dtype == TALLY_I8 && d->op == TALLY_LINREC)
+        d->dtype = TALLY_F32;
+    if (d->dtype == TALLY_I8)
+        d->out_dtype = TALLY_F32;
+}
+
+/* Outputs that only words with an expression have, and accumulators. */
+static void widen(tly_random *r, tally_descriptor *d)
+{
+    const int sums = d->op == TALLY_CUMSUM || d->op == TALLY_CUMPROD || d->op == TALLY_SUM ||
+                     d->op == TALLY_PROD || d->op == TALLY_LINREC;
+    const int has_expression = d->map[0] || d->post[0];
+    if (d->dtype == TALLY_I8 && !has_expression)
+        d->dtype = d->out_dtype;
+    if (!tly_random_one_in(r, 3) || d->dtype == TALLY_I8)
+        return;
+    if (d->dtype == TALLY_F64 && has_expression)
+        d->out_dtype = tly_random_one_in(r, 2) ? TALLY_F32 : TALLY_F16;
+    else if (d->dtype == TALLY_F32)
+        d->out_dtype = sums ? TALLY_F64 : has_expression ? TALLY_BF16 : 0;
+    else if (d->dtype != TALLY_F64)
+        d->out_dtype = sums ? TALLY_F32 : 0;
+    if (sums && d->dtype != TALLY_F64 && d->out_dtype != TALLY_F64 && tly_random_one_in(r, 3))
+        d->acc = TALLY_F64;
+}
+
+static void draw_word(tly_random *r, tally_descriptor *d)
+{
+    const tally_descriptor none = TALLY_DESCRIPTOR_INIT;
+    *d = none;
+    d->op = operators[tly_random_below(r, OPERATORS)];
+    d->rank = (int32_t)tly_random_between(r, 1, 3);
+    for (int k = 0; k < d->rank; k++)
+        d->sizes[k] = tly_random_between(r, 1, 4);
+    draw_dtypes(r, d);
+    if (tally_op_is_scan((tally_op)d->op)) {
+        d->axis = (int32_t)tly_random_below(r, d->rank);
+        d->flags |= tly_random_one_in(r, 2) ? TALLY_EXCLUSIVE : 0;
+        d->flags |= tly_random_one_in(r, 2) ? TALLY_REVERSE : 0;
+        d->every = tly_random_one_in(r, 8) ? tly_random_between(r, 1, 3) : 0;
+    } else {
+        d->axes = (uint32_t)tly_random_below(r, 1 << d->rank);
+        d->axes_given = 1;
+        d->flags |= tly_random_one_in(r, 4) ? TALLY_KEEPDIMS : 0;
+    }
+    draw_expressions(r, d);
+    widen(r, d);
+    if (tly_random_one_in(r, 4)) {
+        d->flags |= TALLY_IN_STRIDES;
+        draw_strides(r, d->rank, d->sizes, 1, d->in_strides, &d->in_offset);
+    }
+    if (tly_random_one_in(r, 4)) {
+        int64_t sizes[TALLY_MAX_RANK];
+        int32_t rank = 0;
+        d->flags |= TALLY_OUT_STRIDES;
+        tally_descriptor packed = *d;
+        packed.flags &= ~(uint32_t)TALLY_OUT_STRIDES;
+        if (tally_descriptor_result(&packed, &rank, sizes, NULL, NULL) == TALLY_OK)
+            draw_strides(r, rank, sizes, 0, d->out_strides, &d->out_offset);
+    }
+}
+
+static void fill(tly_random *r, tensor *t, int is_smooth)
+{
+    static const double special[] = { 0, 0, 1, -1, .5, 2, 1, .25 };
+    for (int64_t i = 0; i < t->count; i++) {
+        const double unit = (double)tly_random_below(r, 1 << 30) / (1 << 30);
+        t->memory[i] = is_smooth ? (tly_random_one_in(r, 3) ? -1 : 1) * (.3 + 1.5 * unit)
+                                 : special[tly_random_below(r, 8)];
+    }
+}
+
+/* Whether rounding in f64 may matter more than the test allows. */
+static int is_extreme(const tally_descriptor *d)
+{
+    static const char *const numbers[] = { "1e30", "e-40", "e38", "e-45", "16777217" };
+    const char *const expressions[] = { d->map, d->coef, d->post };
+    for (int i = 0; i < 3; i++) {
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+            if (strstr(expressions[i], numbers[k]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* 0: the word that was drawn is none. */
+static int check_random(uint64_t seed, uint64_t number)
+{
+    tly_random r = tly_random_seed(seed, number);
+    trial t;
+    double scale;
+    draw_word(&r, &t.d);
+    if (tally_descriptor_print(&t.d, t.word, sizeof t.word, NULL, NULL) != TALLY_OK ||
+        tally_descriptor_parse(t.word, &t.d, NULL) != TALLY_OK || is_extreme(&t.d))
+        return 0;
+    begin(&t);
+    t.is_smooth = !tly_random_one_in(&r, 3);
+    for (int k = 0; k < TLY_WORD_TENSORS; k++)
+        fill(&r, &t.of[k], t.is_smooth);
+    fill(&r, &t.g, 1);
+    (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
+    const int before = failures;
+    if (t.state == TLY_WORD_EXTREME) {
+        end(&t);
+        return 0;
+    }
+    for (int k = 0; k < TLY_WORD_TENSORS; k++) {
+        if (has_tensor(&t.d, k) && (k != TLY_WORD_X || t.d.dtype != TALLY_I8))
+            check(&t, k);
+    }
+    if (failures > before)
+        printf("  --seed %llu, case %llu\n", (unsigned long long)seed, (unsigned long long)number);
+    end(&t);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t count = 1000, seed = 1, words = 0;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        uint64_t *to = strcmp(argv[i], "--count") == 0 ? &count : &seed;
+        *to = strtoull(argv[i + 1], NULL, 10);
+    }
+    if (tally_context_create(NULL, &context, NULL) != TALLY_OK)
+        return 1;
+    check_values();
+    check_texts();
+    check_cuts();
+    check_refusals();
+    for (uint64_t number = 0; number < count && failures < 20; number++)
+        words += (uint64_t)check_random(seed, number);
+    tally_context_destroy(&context);
+    printf("gradient: %llu random words, %llu steps, %llu elements compared, %llu differences, "
+           "%llu not finite, %llu unsupported, %d failures\n",
+           (unsigned long long)words, (unsigned long long)steps_made, (unsigned long long)compared,
+           (unsigned long long)differenced, (unsigned long long)undefined,
+           (unsigned long long)unsupported, failures);
+    return failures > 0 || compared < count || differenced < count || undefined * 20 > compared ||
+           unsupported * 50 > count;
+}
