@@ -145,6 +145,8 @@ kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* What a scan shows of an element: the state after it, or, exclusive, the one before. */
+kir_value tly_shown(tly_build *c, kir_value element, kir_value before, kir_value after);
 /* The state after an element (tly_element) at a place, which the plain loop reaches from the state
  * before it. Of operators that combine states, tly_combine. */
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element);
@@ -210,6 +212,8 @@ kir_value tly_load_at(tly_build *c, const tly_place *at, int tensor, unsigned la
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
 /* The factor of a recurrence, from the same element: a value of the expressions' type. */
 kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x);
+/* i1s: where `reset` drops the state before an element. */
+kir_value tly_resets(tly_build *c, const tly_place *at, kir_value x);
 /* The input's elements at a place, loaded and mapped: as values of the expressions' type, and as
  * accumulators. */
 kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes);
@@ -235,6 +239,8 @@ kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y);
 kir_value tly_loaded(tly_build *c, kir_value storage);
 /* Stored elements of any dtype as values of the expressions' type, which has all of them. */
 kir_value tly_as_type(tly_build *c, tally_dtype dtype, kir_value storage);
+/* That type as kernel IR has it. */
+kir_type tly_type_of_values(const tly_build *c, unsigned lanes);
 /* A sum, difference or product of two values of that type, which may be computed in more bits. */
 kir_value tly_wrap(tly_build *c, kir_value x);
 /* An accumulator that is a result, as a value of that type. */

@@ -47,6 +47,7 @@ static int are_along(const tly_problem *p)
 static const char *refuses(const tly_problem *p)
 {
     return !tly_are_packed(p) ? "narrow: the columns are not packed"
+           : p->resets        ? "narrow: states are not dropped"
            : !are_along(p)    ? "narrow: operands lie as the input does, and post needs no x"
                               : NULL;
 }

@@ -20,7 +20,7 @@ static int is_dense(int step)
 static const char *refuses(const tly_problem *p)
 {
     return !tly_operator_of(p)->applies     ? "linear: recurrences alone"
-           : p->segmented                   ? "linear: the axis is not cut"
+           : p->segmented || p->resets      ? "linear: the axis is not cut"
            : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
            : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)

@@ -103,7 +103,7 @@ int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
 static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
-           : p->segmented                   ? "rows: the axis is not cut"
+           : p->segmented || p->resets      ? "rows: the axis is not cut"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
            : tly_operator_of(p)->applies    ? "rows: states of this operator are not combined"
                                             : NULL;

@@ -49,7 +49,7 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
     const int recurs = tly_operator_of(p)->applies && !tly_linear_serves(p);
-    return p->order == TALLY_ORDER_SERIAL || p->segmented || recurs || takes_chains(p, t);
+    return p->order == TALLY_ORDER_SERIAL || p->segmented || p->resets || recurs || takes_chains(p, t);
 }
 
 const tly_template_limits tly_serial_limits = {

@@ -19,7 +19,7 @@ static const char *refuses(const tly_problem *p)
     int shorter = p->form == TLY_ROWS && (p->rows.length > 0 || p->rows.is_medium);
     return !shorter                         ? "short: rows are dense, of up to 255 elements"
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
-           : p->carry                       ? "short: rows have no carry"
+           : p->carry || p->resets          ? "short: states of rows go on, and are not dropped"
            : tly_operator_of(p)->applies    ? "short: states of this operator are not combined"
            : tly_shows_otherwise(p)         ? "short: results are stored at once, not from keys"
                                             : NULL;

@@ -64,7 +64,6 @@ const char *tly_unmade_field(const tally_descriptor *d)
         const char *field;
         int is_set;
     } rows[] = {
-        { "reset", d->reset[0] != 0 },
         { "segments", d->segment_dtype != 0 && segments },
         { "every", d->every != 0 && segments },
     };

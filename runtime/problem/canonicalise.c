@@ -454,6 +454,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
         return;
     }
     problem->carry = full->carry != 0;
+    problem->resets = full->reset[0] != 0;
     problem->segmented = tly_segmented_of(full, full->axis);
     problem->downwards = ragged && (full->flags & TALLY_REVERSE) != 0;
     shape s = read_shape(full);

@@ -131,7 +131,7 @@ typedef struct tly_problem {
     uint8_t carry : 1;      /* states come from a tensor and go to one; each may be missing */
     uint8_t segmented : 2;  /* tly_segmented: what cuts the axis */
     uint8_t downwards : 1;  /* segments count from the axis' end, as the scan does */
-    uint8_t unused : 1;     /* 0: named, so that every bit of the key is a field's */
+    uint8_t resets : 1;     /* an expression drops the state before elements */
     uint8_t form;           /* tly_form */
     uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
     uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */

@@ -85,7 +85,8 @@ static int64_t most_narrow(const tly_problem *p, int64_t lanes)
 /* Packed lanes are one stream where they are neither few nor many. */
 static int is_narrow(const tly_problem *p, const tly_geometry *g)
 {
-    return g->length > 1 && g->inner > TLY_MAX_INTERLEAVE && g->inner <= most_narrow(p, g->inner);
+    return g->length > 1 && !p->resets && g->inner > TLY_MAX_INTERLEAVE &&
+           g->inner <= most_narrow(p, g->inner);
 }
 
 static void specialise_lanes(tly_problem *p, const tly_geometry *g)

@@ -159,8 +159,9 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     for (unsigned s = 0; s < t->steps; s++) {
         for (unsigned i = 0; i < t->vectors; i++) {
             const tly_place here = tly_place_after(first, s, (int64_t)i * c->lanes);
-            kir_value next = tly_advance(c, &here, y[i], tly_element(c, &here, v[s][i]));
-            v[s][i] = tly_show(c, &here, c->p->exclusive ? y[i] : next);
+            kir_value element = tly_element(c, &here, v[s][i]);
+            kir_value next = tly_advance(c, &here, y[i], element);
+            v[s][i] = tly_show(c, &here, tly_shown(c, element, y[i], next));
             y[i] = next;
         }
         n = to_storage(c, t, v[s]);
@@ -203,10 +204,10 @@ static void pass_scalars(columns *k, const line *at, kir_value from, kir_value t
     const tly_place here = tly_place_in(&k->row, at->step, l.i);
     kir_value y = tly_states_load(c, tly_states_at(c, at->sums, l.i), 0, 1);
     kir_value x = tly_load(c, ptradd(c, at->in, mul(c, l.i, tly_step(c, TLY_IN))), 0, 1);
-    kir_value next = tly_advance(c, &here, y, tly_element(c, &here, x));
+    kir_value element = tly_element(c, &here, x), next = tly_advance(c, &here, y, element);
     tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, next);
     tly_store(c, ptradd(c, at->out, mul(c, l.i, tly_step(c, TLY_OUT))), 0,
-              tly_show(c, &here, c->p->exclusive ? y : next), 1, 0);
+              tly_show(c, &here, tly_shown(c, element, y, next)), 1, 0);
     emit_end(c, &l);
 }
 

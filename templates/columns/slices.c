@@ -77,8 +77,9 @@ static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value j)
             int64_t lane = (int64_t)i * c->lanes;
             const tly_place place = { address_in_step, &here, .position = axis_step, .lane = j,
                                       .more_lanes = lane };
-            kir_value next = tly_advance(c, &place, y[s][i], tly_element(c, &place, x[s][i]));
-            x[s][i] = tly_show(c, &place, c->p->exclusive ? y[s][i] : next);
+            kir_value element = tly_element(c, &place, x[s][i]);
+            kir_value next = tly_advance(c, &place, y[s][i], element);
+            x[s][i] = tly_show(c, &place, tly_shown(c, element, y[s][i], next));
             tly_states_store(c, sums[s], lane, next);
         }
         unsigned n = tly_pack_run(c, x[s], k->vectors, 0);

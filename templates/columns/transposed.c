@@ -42,7 +42,7 @@ static kir_value transpose_line(transposed *k, tly_place first, kir_value in, ki
             const tly_place here = tly_place_after(first, q * n + i, 0);
             kir_value x = tly_element(c, &here, tly_load(c, in, 0, n));
             kir_value next = tly_advance(c, &here, y, x);
-            r[i] = tly_show(c, &here, c->p->exclusive ? y : next);
+            r[i] = tly_show(c, &here, tly_shown(c, x, y, next));
             y = next;
             in = ptradd(c, in, k->in_axis);
         }
@@ -76,8 +76,8 @@ static void scan_scalars(transposed *k, kir_value lane, kir_value from, kir_valu
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, lane);
     kir_value x = tly_load(c, ptradd(c, in, mul(c, l.i, k->in_axis)), 0, 1);
-    kir_value next = tly_advance(c, &here, y, tly_element(c, &here, x));
-    kir_value shown = tly_show(c, &here, c->p->exclusive ? y : next);
+    kir_value element = tly_element(c, &here, x), next = tly_advance(c, &here, y, element);
+    kir_value shown = tly_show(c, &here, tly_shown(c, element, y, next));
     tly_store(c, tly_at(c, out, l.i, c->bytes[TLY_OUT]), 0, shown, 1, 0);
     y = next;
     emit_end(c, &l);

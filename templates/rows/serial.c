@@ -22,8 +22,9 @@ static void step_chains(tly_build *c, chains *s, kir_value position)
     for (unsigned k = 0; k < s->count; k++) {
         const tly_place here = tly_place_in(&s->row[k], position, 0);
         kir_value x = tly_load(c, ptradd(c, s->row[k].at[TLY_IN], in), 0, 1);
-        kir_value next = tly_advance(c, &here, s->y[k], tly_element(c, &here, x));
-        kir_value shown = tly_show(c, &here, c->p->exclusive ? s->y[k] : next);
+        kir_value element = tly_element(c, &here, x);
+        kir_value next = tly_advance(c, &here, s->y[k], element);
+        kir_value shown = tly_show(c, &here, tly_shown(c, element, s->y[k], next));
         tly_store(c, ptradd(c, s->row[k].at[TLY_OUT], out), 0, shown, 1, 0);
         s->y[k] = next;
     }

@@ -196,6 +196,11 @@ static kir_kind kind_of_values(const tly_build *c)
     return in_words(c, type) ? KIR_I32 : (kir_kind)tly_storage(type, 1).kind;
 }
 
+kir_type tly_type_of_values(const tly_build *c, unsigned lanes)
+{
+    return KIR_TYPE(kind_of_values(c), lanes);
+}
+
 kir_value tly_wrap(tly_build *c, kir_value x)
 {
     const tally_dtype type = (tally_dtype)c->p->program.type;

@@ -253,6 +253,20 @@ kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x)
                     TLY_POSTFIX_X, x);
 }
 
+/* The type of its values may be another than that of the other expressions. */
+kir_value tly_resets(tly_build *c, const tly_place *at, kir_value x)
+{
+    tly_problem own = *c->p;
+    tly_build as = *c;
+    own.program.type = c->p->program.reset_type;
+    as.p = &own;
+    const int sees_x = own.program.type == c->p->program.type;
+    kir_value given = sees_x ? x : constant(c, tly_type_of_values(&as, type_of(c, x).lanes), 0);
+    kir_value v = evaluate(&as, own.program.code[TLY_EXPRESSION_RESET], at, TLY_POSTFIX_X, given);
+    kir_value none = like(c, v, 0);
+    return kir_is_float(type_of(c, v)) ? une(c, v, none) : differ(c, v, none);
+}
+
 kir_value tly_mapped_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
     return tly_map(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, lanes)));

@@ -67,7 +67,7 @@ kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
     return row_of(c)->applies ? pair(c, tly_widen(c, tly_coef(c, at, x)), u) : u;
 }
 
-kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
+static kir_value element_of(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
@@ -77,6 +77,43 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
         x = tly_extreme_of(c, &x, 1).key;
     x = tly_through(c, c->p->before, x);
     return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
+}
+
+/* Of words with `reset`, an element has one part more: whether the state before it is dropped. */
+kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
+{
+    if (!c->p->resets)
+        return element_of(c, at, x);
+    kir_value v[KIR_MAX_PARTS], resets = tly_resets(c, at, x), element = element_of(c, at, x);
+    const unsigned parts = kir_parts(c->b, element);
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = part(c, element, i);
+    v[parts] = resets;
+    return kir_tuple(c->b, parts + 1, v);
+}
+
+/* Takes the part about the state before it off an element. */
+static kir_value take_resets(tly_build *c, kir_value *element)
+{
+    kir_value v[KIR_MAX_PARTS];
+    const unsigned parts = kir_parts(c->b, *element) - 1;
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = part(c, *element, i);
+    kir_value resets = part(c, *element, parts);
+    *element = kir_tuple(c->b, parts, v);
+    return resets;
+}
+
+static kir_value begun_anew(tly_build *c, kir_value resets, kir_value state)
+{
+    return choose(c, resets, tly_start(c, type_of(c, part(c, state, 0))), state);
+}
+
+kir_value tly_shown(tly_build *c, kir_value element, kir_value before, kir_value after)
+{
+    if (!c->p->exclusive)
+        return after;
+    return c->p->resets ? begun_anew(c, take_resets(c, &element), before) : before;
 }
 
 kir_value tly_result(tly_build *c, const tly_place *at, kir_value state)
@@ -115,10 +152,23 @@ kir_value tly_begins(tly_build *c, const tly_place *at)
     return c->p->carry ? choose(c, tly_has_states(c), like(c, first, 0), first) : first;
 }
 
+/* An i1, or i1s, as such of as many lanes as others have. */
+static kir_value in_lanes_of(tly_build *c, kir_value others, kir_value truth)
+{
+    const unsigned lanes = type_of(c, others).lanes;
+    return type_of(c, truth).lanes == lanes ? truth : kir_splat(c->b, truth, lanes);
+}
+
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element)
 {
-    return row_of(c)->applies ? code_of(c)->apply(c, state, element, tly_begins(c, at))
-                              : tly_combine(c, state, element);
+    kir_value resets = c->p->resets ? take_resets(c, &element) : 0;
+    if (row_of(c)->applies) {
+        kir_value begins = tly_begins(c, at);
+        if (resets != 0)
+            begins = begins != 0 ? bor(c, resets, in_lanes_of(c, resets, begins)) : resets;
+        return code_of(c)->apply(c, state, element, begins);
+    }
+    return tly_combine(c, resets != 0 ? begun_anew(c, resets, state) : state, element);
 }
 
 kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first)

@@ -207,8 +207,9 @@ static void do_tile(tly_tiles *k, tly_place first, kir_value in, kir_value out, 
         load_part(k, ptradd(c, in, mul(c, lane, k->lane[TLY_IN])), x);
         for (unsigned i = 0; i < k->steps; i++) {
             const tly_place here = tly_place_after(first, i, q * c->lanes);
-            kir_value next = tly_advance(c, &here, y[q], tly_element(c, &here, x[i]));
-            shown[q][i] = tly_show(c, &here, c->p->exclusive ? y[q] : next);
+            kir_value element = tly_element(c, &here, x[i]);
+            kir_value next = tly_advance(c, &here, y[q], element);
+            shown[q][i] = tly_show(c, &here, tly_shown(c, element, y[q], next));
             y[q] = next;
         }
     }
@@ -253,9 +254,10 @@ static void scan_partial(tly_tiles *k, tly_row at, kir_value left, kir_value fro
     const tly_place here = {
         .address = address_from, .of = &lane, .position = l.i, .steps = k->lane, .count = left
     };
-    kir_value next = tly_advance(c, &here, y, tly_element(c, &here, x)); /* lanes may repeat */
+    kir_value element = tly_element(c, &here, x); /* lanes may be repeated */
+    kir_value next = tly_advance(c, &here, y, element);
     scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->axis[TLY_OUT])), out,
-            tly_show(c, &here, c->p->exclusive ? y : next));
+            tly_show(c, &here, tly_shown(c, element, y, next)));
     y = next;
     emit_end(c, &l);
     emit_end(c, &some);

@@ -119,9 +119,10 @@ static void cross_tile(tly_tiles *k, const tly_cross *x, const tly_row *first, k
             const tly_place here = { address_in_row, &in_row, .position = step, .more_lanes = q * n,
                                      .steps = k->lane };
             kir_value before = tly_load_state(c, states, offset, n, c->acc_bytes);
-            kir_value y = tly_advance(c, &here, before, tly_element(c, &here, shown[q][i]));
+            kir_value element = tly_element(c, &here, shown[q][i]);
+            kir_value y = tly_advance(c, &here, before, element);
             tly_store_state(c, states, offset, y, c->acc_bytes);
-            shown[q][i] = tly_show(c, &here, c->p->exclusive ? before : y);
+            shown[q][i] = tly_show(c, &here, tly_shown(c, element, before, y));
         }
     }
     tly_tiles_store_lines(k, out, shown, n, x->rows.each[TLY_OUT]);
