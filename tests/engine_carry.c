@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scan in pieces, each of which goes on with the states that the one before has handed on. What
- * they store together is judged as one scan. Reductions run as they are.
+ * they store together is judged as one scan. Reductions, and scans of segments, run as they are.
  */
 #include "arena.h"
 #include "engine.h"
@@ -109,7 +109,7 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
     carried *e = (carried *)face;
     tly_layout l;
     drop(e);
-    if (!tally_op_is_scan((tally_op)d->op))
+    if (!tally_op_is_scan((tally_op)d->op) || d->every)
         return make(e, d, plan, error);
     tly_layout_of(d, &l);
     tly_random r = tly_random_seed((uint64_t)l.length * 31 + (uint64_t)l.rows, (uint64_t)d->op);

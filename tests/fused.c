@@ -8,7 +8,7 @@ static const tally_operand no_operand;
 
 int tly_is_fused(const tally_descriptor *d)
 {
-    return d->map[0] || d->coef[0] || d->post[0] || d->operands[0].dtype;
+    return d->map[0] || d->coef[0] || d->post[0] || d->reset[0] || d->operands[0].dtype;
 }
 
 /* ---- types ---- */
@@ -106,6 +106,7 @@ static void find_values(const tally_descriptor *d, tly_fused *f)
         v->operands[k] = no_operand;
     memset(v->map, 0, sizeof v->map);
     memset(v->coef, 0, sizeof v->coef);
+    memset(v->reset, 0, sizeof v->reset);
     memset(v->post, 0, sizeof v->post);
     if ((d->dtype != TALLY_BOOL || f->type != TALLY_U8) && !tly_fused_is_mean(f))
         v->dtype = (int32_t)f->type;
@@ -118,6 +119,7 @@ int tly_fused_of(const tally_descriptor *d, tly_fused *f)
     memset(f, 0, sizeof *f);
     f->has_map = d->map[0] != 0;
     f->has_coef = d->coef[0] != 0;
+    f->has_reset = d->reset[0] != 0;
     f->has_post = d->post[0] != 0;
     f->type = tly_fused_type(d);
     f->in = (tally_dtype)d->dtype;
@@ -130,6 +132,7 @@ int tly_fused_of(const tally_descriptor *d, tly_fused *f)
         tly_fused_place_of(d, k, &f->places[k]);
     return (f->has_map && tly_formula_parse(d->map, &f->map)) ||
                    (f->has_coef && tly_formula_parse(d->coef, &f->coef)) ||
+                   (f->has_reset && tly_formula_parse(d->reset, &f->reset)) ||
                    (f->has_post && tly_formula_parse(d->post, &f->post))
                ? -1
                : 0;
@@ -172,6 +175,12 @@ uint64_t tly_fused_coef(const tly_fused *f, const tly_scalar names[TLY_NAMES], i
     const tly_scalar a = f->has_coef ? tly_formula_evaluate(&f->coef, f->type, names, subnormal)
                                      : names[TLY_NAME_A];
     return tly_fused_store(f, (tally_dtype)f->values.dtype, a);
+}
+
+int tly_fused_resets(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal)
+{
+    const tly_scalar v = tly_formula_evaluate(&f->reset, f->type, names, subnormal);
+    return tly_is_float(f->type) ? v.real != 0 : v.whole != 0;
 }
 
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal)

@@ -18,8 +18,8 @@ typedef struct tly_fused_place {
 } tly_fused_place;
 
 typedef struct tly_fused {
-    int has_map, has_coef, has_post;
-    tly_formula map, coef, post;
+    int has_map, has_coef, has_post, has_reset;
+    tly_formula map, coef, post, reset;
     tally_dtype type;       /* the expressions' */
     tally_dtype in, stored; /* the input's and the output's */
     tally_descriptor
@@ -61,6 +61,9 @@ int tly_fused_recurs(const tly_fused *f);
  * tly_formula_evaluate. */
 uint64_t tly_fused_map(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_coef(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
+/* Whether the state before an element is dropped; the names are of the type of the other
+ * expressions. */
+int tly_fused_resets(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 uint64_t tly_fused_post(const tly_fused *f, const tly_scalar names[TLY_NAMES], int *subnormal);
 
 #endif

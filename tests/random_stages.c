@@ -131,6 +131,12 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
         names.sees_x = 1;
         tly_random_expression(r, &names, d->map);
     }
+    if (is_scan && tly_random_one_in(r, 4)) {
+        names.sees_x = 1;
+        tly_random_expression(r, &names, d->reset);
+    } else if (is_scan && tly_random_one_in(r, 5)) {
+        d->every = tly_random_between(r, 1, 1 + d->sizes[d->axis]);
+    }
     if (has_post) {
         names.sees_x = is_scan;
         names.sees_y = 1;

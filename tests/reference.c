@@ -70,6 +70,7 @@ typedef struct walk {
     tly_fact_visit visit;
     void *user;
     tly_scalar names[TLY_NAMES]; /* at the last element that was loaded */
+    int resets;                  /* it begins anew */
 } walk;
 
 static tly_fold begin(const walk *w, int64_t row)
@@ -101,6 +102,8 @@ static uint64_t load(walk *w, tly_fold *s, int64_t at_row, int64_t position)
     const uint64_t u = tly_fused_map(&w->fused, w->names, &subnormal);
     if (tly_fused_recurs(&w->fused))
         s->coef = tly_fused_coef(&w->fused, w->names, &subnormal);
+    if (w->fused.has_reset)
+        w->resets = tly_fused_resets(&w->fused, w->names, &subnormal);
     if (subnormal)
         s->fact.flags |= TLY_FACT_STAGE_SUBNORMAL;
     return u;
@@ -131,12 +134,27 @@ static int tell(walk *w, tly_fold *s, int64_t position, int64_t out)
     return w->visit(w->user, &fact);
 }
 
+/* Whether a position is the first of a segment, in scan direction. */
+static int is_head(const walk *w, const tally_descriptor *d, int64_t position)
+{
+    const tly_layout *l = &w->layout;
+    if (position == 0 || d->every == 0)
+        return 0;
+    return (l->is_reversed ? l->length - position : position) % d->every == 0;
+}
+
 /* The element is loaded before the result is told: they may share a place. */
 static int scan_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
 {
     const int exclusive = (s->d->flags & TALLY_EXCLUSIVE) != 0;
     for (int64_t i = 0; i < w->layout.length; i++) {
         const uint64_t x = load(w, s, at_in, i);
+        if (is_head(w, s->d, i) || w->resets) {
+            *s = begin(w, s->fact.row);
+            w->way->begin(s);
+            if (w->is_fused) /* what expressions met */
+                (void)load(w, s, at_in, i);
+        }
         if (!exclusive)
             absorb(w, s, x);
         const int stop = tell(w, s, i, at_out + i * w->layout.out_step);
