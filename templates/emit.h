@@ -25,6 +25,7 @@ typedef struct tly_build {
     /* Elements once they are loaded: the input's dtype, or the one that expressions have. */
     tally_dtype element;
     unsigned element_bytes;
+    kir_value heads;      /* marks of position 0 (tly_heads_mark); 0: there are none */
     int is_mapped;        /* 1: elements go through `map` when they are loaded; 0: by tly_element */
     unsigned state_bytes; /* one state, all its parts */
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's

@@ -65,6 +65,17 @@ typedef struct tly_segment {
     kir_value count;
 } tly_segment;
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i);
+/* Heads: the first elements of segments in scan direction, marked in scratch for a block of positions
+ * at a time. Segments lie in positions [first, end). `next`: the segment whose head is marked next,
+ * which loops carry. */
+enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
+typedef struct tly_heads {
+    kir_value marks, next, first, end;
+} tly_heads;
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch);
+/* Marks those in [from, to); from then on, elements of these positions know theirs. */
+void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to);
+
 typedef void (*tly_segment_body)(tly_build *c, const tly_segment *segment, void *of);
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of);
 
@@ -145,6 +156,11 @@ kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* Whether elements may be heads: then they have one part more, i1s, which this takes off. */
+int tly_has_heads(const tly_build *c);
+/* i1s: the elements at a place are marked. */
+kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes);
+kir_value tly_take_head(tly_build *c, kir_value *element);
 /* What a scan shows of an element: the state after it, or, exclusive, the one before. */
 kir_value tly_shown(tly_build *c, kir_value element, kir_value before, kir_value after);
 /* The state after an element (tly_element) at a place, which the plain loop reaches from the state

@@ -19,10 +19,11 @@ static int is_dense(int step)
 
 static const char *refuses(const tly_problem *p)
 {
-    return !tly_operator_of(p)->applies     ? "linear: recurrences alone"
-           : p->segmented || p->resets      ? "linear: the axis is not cut"
-           : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
-           : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
+    const int heads = p->segmented || p->resets;
+    return !tly_operator_of(p)->applies && !heads ? "linear: recurrences and heads alone"
+           : p->segmented && p->carry             ? "linear: segments have no states of their own"
+           : p->form != TLY_ROWS                  ? "linear: the axis is not innermost"
+           : p->order == TALLY_ORDER_SERIAL       ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
                ? "linear: elements lie apart"
                : NULL;

@@ -48,8 +48,9 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
 
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    const int recurs = tly_operator_of(p)->applies && !tly_linear_serves(p);
-    return p->order == TALLY_ORDER_SERIAL || p->segmented || p->resets || recurs || takes_chains(p, t);
+    const int is_other = tly_operator_of(p)->applies || p->segmented || p->resets;
+    return p->order == TALLY_ORDER_SERIAL || takes_chains(p, t) ||
+           (is_other && !tly_linear_serves(p));
 }
 
 const tly_template_limits tly_serial_limits = {

@@ -79,12 +79,18 @@ static kir_value element_of(tly_build *c, const tly_place *at, kir_value x)
     return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
 }
 
-/* Of words with `reset`, an element has one part more: whether the state before it is dropped. */
+int tly_has_heads(const tly_build *c)
+{
+    return c->p->resets || c->heads != 0;
+}
+
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
-    if (!c->p->resets)
+    if (!tly_has_heads(c))
         return element_of(c, at, x);
-    kir_value v[KIR_MAX_PARTS], resets = tly_resets(c, at, x), element = element_of(c, at, x);
+    kir_value v[KIR_MAX_PARTS], element = element_of(c, at, x);
+    kir_value resets = c->p->resets ? tly_resets(c, at, x)
+                                    : tly_heads_at(c, at, type_of(c, x).lanes);
     const unsigned parts = kir_parts(c->b, element);
     for (unsigned i = 0; i < parts; i++)
         v[i] = part(c, element, i);
@@ -92,8 +98,7 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
     return kir_tuple(c->b, parts + 1, v);
 }
 
-/* Takes the part about the state before it off an element. */
-static kir_value take_resets(tly_build *c, kir_value *element)
+kir_value tly_take_head(tly_build *c, kir_value *element)
 {
     kir_value v[KIR_MAX_PARTS];
     const unsigned parts = kir_parts(c->b, *element) - 1;
@@ -113,7 +118,7 @@ kir_value tly_shown(tly_build *c, kir_value element, kir_value before, kir_value
 {
     if (!c->p->exclusive)
         return after;
-    return c->p->resets ? begun_anew(c, take_resets(c, &element), before) : before;
+    return tly_has_heads(c) ? begun_anew(c, tly_take_head(c, &element), before) : before;
 }
 
 kir_value tly_result(tly_build *c, const tly_place *at, kir_value state)
@@ -161,7 +166,7 @@ static kir_value in_lanes_of(tly_build *c, kir_value others, kir_value truth)
 
 kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_value element)
 {
-    kir_value resets = c->p->resets ? take_resets(c, &element) : 0;
+    kir_value resets = tly_has_heads(c) ? tly_take_head(c, &element) : 0;
     if (row_of(c)->applies) {
         kir_value begins = tly_begins(c, at);
         if (resets != 0)

@@ -23,6 +23,63 @@ static kir_value border(tly_build *c, kir_value i)
     return tly_min(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), arg(c, KIR_ARG_LENGTH));
 }
 
+/* ---- heads ---- */
+
+/* The position of the first element of the segment that comes as number i in scan direction. */
+static kir_value head(tly_build *c, kir_value i)
+{
+    if (!c->p->downwards)
+        return border(c, i);
+    kir_value last = border(c, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
+    return sub(c, arg(c, KIR_ARG_LENGTH), last);
+}
+
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch)
+{
+    return (tly_heads){ .marks = scratch,
+                        .next = imm(c, 0),
+                        .first = head(c, imm(c, 0)),
+                        .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
+}
+
+/* How many segments begin before position `to`, at least `from` of them: by halves. */
+static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
+{
+    enum { HALVINGS = 32 }; /* there are 2^31 segments at most */
+    kir_value low = from, high = arg(c, KIR_ARG_SEGMENTS), one = imm(c, 1);
+    tly_region l = { .state = { &low, &high } };
+    emit_for(c, &l, imm(c, 0), imm(c, HALVINGS), one);
+    kir_value middle = lshr(c, add(c, low, high), one);
+    kir_value before = band(c, less(c, low, high), less(c, head(c, middle), to));
+    low = choose(c, before, add(c, middle, one), low);
+    high = choose(c, before, high, middle);
+    emit_end(c, &l);
+    return low;
+}
+
+void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
+{
+    const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
+    tly_region clear = { 0 }, l = { 0 };
+    emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
+    kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
+    emit_end(c, &clear);
+    kir_value end = heads_before(c, h->next, to);
+    emit_for(c, &l, h->next, end, imm(c, 1));
+    kir_value at = ptradd(c, h->marks, sub(c, head(c, l.i), from));
+    kir_store(c->b, at, 0, constant(c, byte, 1), 1, 0);
+    emit_end(c, &l);
+    h->next = end;
+    c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
+}
+
+kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
+{
+    kir_value position = add(c, at->position, imm(c, at->more_positions));
+    kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I8, lanes), ptradd(c, c->heads, position), 0, 1);
+    return differ(c, marks, like(c, marks, 0));
+}
+
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
 {
     kir_value from = border(c, i), to = border(c, add(c, i, imm(c, 1)));
