@@ -217,6 +217,7 @@ static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *err
         tly_engine *(*open)(tally_context *, const char *, tally_error *);
     } ways[] = { { "library", tly_engine_library },
                  { "carry", tly_engine_carry },
+                 { "offsets", tly_engine_offsets },
                  { "native", tly_engine_native },
                  { "interpret", tly_engine_interpret },
                  { "remote", tly_engine_remote } };

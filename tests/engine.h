@@ -4,6 +4,7 @@
  *   library    the public API, in as many threads as asked; of these, Vulkan devices have it alone
  *   lent       the same on a host's threads, lent for each run
  *   carry      the same, scans in pieces that go on with each other's states
+ *   offsets    the same, segments of one size by offsets in memory
  *   native     the kernel's entry called directly, its tiles cut into tasks as threads would
  *   interpret  the same tasks, the kernel IR run by the interpreter
  *   remote     the same tasks, AArch64 or RISC-V code under an emulator
@@ -41,6 +42,7 @@ tly_engine *tly_engine_library(tally_context *context, const char *device, tally
 tly_engine *tly_engine_lent(tally_context *context, const char *device, tly_host *host,
                             tally_error *error);
 tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error);
+tly_engine *tly_engine_offsets(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error);
