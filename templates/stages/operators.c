@@ -233,7 +233,7 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_
         return tly_combine(c, state, decides(c, x, at, n));
     if (lacks_key(c, x[0]))
         return tly_combine(c, state, tly_extreme_of(c, x, n).key);
-    kir_value some[TLY_REDUCE_MOST_STEPS];
+    kir_value some[TLY_REDUCE_MOST_STEPS] = { 0 };
     for (unsigned i = 0; i < n; i++)
         some[i] = tly_element(c, &at[i], x[i]);
     for (; n > 1; n = (n + 1) / 2)
