@@ -223,3 +223,34 @@ Test(cli, streams_in_pieces)
     expect_stream("cummax:axis=1,carry", 1, "<f4", 4, reals);
     expect_stream("cummin:axis=0,exclusive,carry", 0, "<i4", 4, integers);
 }
+
+/* Made data for the states, and both tensors on the page. */
+Test(cli, states_of_other_verbs)
+{
+    static char page[1 << 20];
+    tly_expect_success("/dev/null", "bench cumlogsumexp:f16:4x30:axis=1,carry=in+out --json "
+                                    "--data carry_in=normal");
+    cr_expect_not_null(strstr(tly_last.out, "\"data\": \"x=safe,carry_in=normal\""));
+    cr_expect_not_null(strstr(tly_last.out, "\"bytes\": 544,"), "%s", tly_last.out);
+    tly_expect_success("/dev/null", "bench cumsum:i32:0x5:axis=0,carry=out,a=/1,map=x*a");
+    tly_expect_failure("/dev/null", "bench cumsum:f32:9:axis=0,carry=out --data carry_in=normal", 2,
+                       "usage");
+    tly_expect_success("/dev/null", "inspect cumsum:f16:4x30:axis=1,carry=in+out --html p.html");
+    tly_read_file("p.html", page, sizeof page);
+    cr_expect_not_null(strstr(page, ">carry_in</text>"));
+    cr_expect_not_null(strstr(page, "4 × 1 f32"));
+    cr_expect_not_null(strstr(page, "written, carry_out"));
+    tly_expect_success("/dev/null", "inspect cumsum:f16:4x30:axis=1,carry=out --html p.html");
+    tly_read_file("p.html", page, sizeof page);
+    cr_expect_null(strstr(page, "carry_in"));
+    tly_put_npy("x.npy", "<f4", "False", "(2, 3)", x, sizeof x);
+    tly_put_npy("start.npy", "<f4", "False", "(2, 1)", start, sizeof start);
+    tly_expect_success("/dev/null",
+                       "inspect cumsum:f32:2x3:axis=1,carry=in+out --emit kir -o k.kir");
+    tly_expect_success("/dev/null", "kir k.kir --run cumsum:f32:2x3:axis=1,carry=in+out x.npy "
+                                    "carry_in=start.npy -o out.npy --carry-out end.npy");
+    tly_expect_npy("out.npy", "<f4", "(2, 3)", sums, sizeof sums);
+    tly_expect_npy("end.npy", "<f4", "(2, 1)", ends, sizeof ends);
+    tly_expect_success("/dev/null",
+                       "kir k.kir --run cumsum:f32:2x3:axis=1,carry=in x.npy -o out.npy");
+}

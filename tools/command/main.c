@@ -65,8 +65,9 @@ static const tly_verb verbs[] = {
       "this number. A ratio of 1 is the speed of the best copy or read.\n"
       "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
-      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold. u is\n"
-      "                  uniform in [0,1). Integers are uniform over their dtype with every kind\n"
+      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold;\n"
+      "                  carry_in=KIND: what a scan begins with. u is uniform in [0,1). Integers\n"
+      "                  are uniform over their dtype with every kind\n"
       "      safe        the default: no partial result leaves the range\n"
       "      near1       1 - .01 to 1 + .01\n"
       "      survival    1 - .05 u\n"
