@@ -245,8 +245,8 @@ static LLVMValueRef add_data(const tly_unit *u, const tly_unit_call *c)
     return data;
 }
 
-/* The parameter that has the address of tensor `t`: the input comes first, the output behind what is
- * read, and the states that are made come last. -1: there is none. */
+/* The parameter that has the address of tensor `t`: the input comes first, the output behind what
+ * is read, and the states that are made come last. -1: there is none. */
 static int parameter_of(const tly_unit_call *c, int t)
 {
     const int carry_in = c->carry != 0 ? (int)c->tensors - TLY_CARRY_TENSORS : (int)c->tensors;
