@@ -88,7 +88,7 @@ static const launch *launch_of(const tally_descriptor *full)
 /* Also where the word has no elements, and its problem no operands. */
 static size_t tensors_of(const tally_descriptor *full)
 {
-    return (size_t)tly_tensors_named(full) + (full->carry != 0 ? TLY_CARRY_TENSORS : 0);
+    return (size_t)tly_carry_named(full) + (full->carry != 0 ? 2 : 0);
 }
 
 static void put(uint64_t **to, const void *from, size_t bytes)

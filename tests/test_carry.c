@@ -268,6 +268,9 @@ Test(carry, line_6_4_shape_and_dtype)
           9,
           { 1, 2, 1, 2, 1, 2, 1, 1, 2 },
           TALLY_F64 },
+        { "cumsum:f32:4x6:axis=1,every=4,carry=in", 2, { 4, 2 }, TALLY_F32 },
+        { "cumsum:f32:4x6:axis=1,segments=i32/9,carry=in", 2, { 4, 9 }, TALLY_F32 },
+        { "linrec:f16:4x6:axis=1,a=f16,carry=in", 2, { 4, 1 }, TALLY_F32 },
         { "cumsum:f32:?x6x?:axis=2,carry=out", 3, { TALLY_OPEN_SIZE, 6, 1 }, TALLY_F32 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -127,6 +127,7 @@ Test(cli, states_that_contradict)
         { "cumsum:axis=1,carry=out x.npy --carry-out -", "usage", "one file" },
         { "cumsum:axis=1,carry=out x.npy -o e.npy --carry-out ./e.npy", "usage", "one file" },
         { "sum:axes=1,carry=in x.npy", "carry", "" },
+        { "cumsum:axis=1,every=1,carry=in x.npy carry_in=line.npy", "carry_in", "are 2x3" },
     };
     char line[256];
     put_files();

@@ -249,7 +249,7 @@ static LLVMValueRef add_data(const tly_unit *u, const tly_unit_call *c)
  * is read, and the states that are made come last. -1: there is none. */
 static int parameter_of(const tly_unit_call *c, int t)
 {
-    const int carry_in = c->carry != 0 ? (int)c->tensors - TLY_CARRY_TENSORS : (int)c->tensors;
+    const int carry_in = (int)c->tensors - (c->carry != 0 ? 2 : 0);
     const int has_in = (c->carry & TALLY_CARRY_IN) != 0,
               has_out = (c->carry & TALLY_CARRY_OUT) != 0;
     const int operands_end = carry_in - 1;

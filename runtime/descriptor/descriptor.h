@@ -144,7 +144,7 @@ int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *stri
 /* The plain launch of objects knows none (making/ahead.h). */
 static inline int tly_has_carry(const tally_descriptor *d)
 {
-    return TLY_CARRY_TENSORS > 0 && d->carry != 0;
+    return TLY_OTHER_TENSORS > 0 && d->carry != 0;
 }
 
 /* Tensors of a descriptor: the input, the output, and its operands. */

@@ -23,6 +23,9 @@ static void put_function(FILE *to, const tly_batch_line *line, const made *m, co
     for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
         fprintf(to, ", const %s *%c", tly_about_dtype_of(d->operands[i].dtype)->c_type, 'a' + i);
     }
+    if (d->segment_dtype != 0) {
+        fprintf(to, ", const %s *offsets", tly_about_dtype_of(d->segment_dtype)->c_type);
+    }
     if (d->carry & TALLY_CARRY_IN) {
         fprintf(to, ", const %s *carry_in", states);
     }
@@ -136,6 +139,10 @@ static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *
                d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL, d->in_offset);
     for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
         put_operand(to, d, i, in_sizes);
+    }
+    if (d->segment_dtype != 0) {
+        fprintf(to, " * offsets: %s %" PRId64 ", packed\n",
+                tally_dtype_name((tally_dtype)d->segment_dtype), d->segments + 1);
     }
     put_carry(to, d, m, TALLY_CARRY_IN, "carry_in", in_sizes);
     put_tensor(to, "out", m->out, out_rank, out_sizes,

@@ -94,10 +94,10 @@ static void print_sizes(char text[200], int rank, const int64_t *sizes)
     }
 }
 
-/* Whether the file has the sizes, or those without the axis. */
+/* Whether the file has the sizes, or those without the axis, unless that has segments. */
 static int has_sizes(const tly_states *s, const tly_npy *npy)
 {
-    const int leaves_out = npy->rank == s->rank - 1;
+    const int leaves_out = npy->rank == s->rank - 1 && s->sizes[s->axis] == 1;
     if (npy->rank != s->rank && !leaves_out) {
         return 0;
     }
