@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/descriptor/descriptor.h"
 #include "../runtime/descriptor/stages.h"
 #include "../runtime/host/error.h"
 #include "draft.h"
@@ -78,6 +79,17 @@ static const launch plain = { TLY_AHEAD_PLAIN, TLY_FIRST_OPERAND,
                               offsetof(tly_problem, tensor[TLY_FIRST_OPERAND]) / 8,
                               offsetof(tally_descriptor, operands) / 8 };
 static const launch all = { "", TLY_TENSOR_COUNT, TLY_FACT_WORDS, sizeof(tally_descriptor) / 8 };
+
+static const launch *launch_of(const tally_descriptor *full)
+{
+    return tly_shows_stages(full) ? &all : &plain;
+}
+
+/* Also where the word has no elements, and its problem no operands. */
+static size_t tensors_of(const tally_descriptor *full)
+{
+    return (size_t)tly_carry_named(full) + (full->carry != 0 ? 2 : 0);
+}
 
 static void put(uint64_t **to, const void *from, size_t bytes)
 {
@@ -149,8 +161,7 @@ static tally_status add_word(work *w, const tly_ahead_word_order *word)
     uint64_t rows[MOST * TLY_AHEAD_WORDS(TLY_TENSOR_COUNT)];
     tly_unit_entry entries[MOST] = { NULL };
     const size_t levels = w->order->level_count;
-    const int tensors = tly_tensors_of(word->problems);
-    const launch *l = tensors == TLY_FIRST_OPERAND ? &plain : &all;
+    const launch *l = launch_of(word->full);
     const size_t words = TLY_AHEAD_WORDS(l->tensors);
     for (size_t i = 0; i < levels; i++) {
         tally_status status = fill(w, word, l, i, rows + i * words, &entries[i]);
@@ -159,7 +170,8 @@ static tally_status add_word(work *w, const tly_ahead_word_order *word)
         }
     }
     tly_unit_call call = { .name = word->name,
-                           .tensors = (size_t)tensors,
+                           .tensors = tensors_of(word->full),
+                           .carry = word->full->carry,
                            .entries = entries,
                            .rows = rows,
                            .row_words = words,
@@ -199,7 +211,7 @@ static size_t open_sizes(const tally_descriptor *d)
 static tally_status add_open(work *w, const tly_ahead_word_order *word)
 {
     enum { MOST_HEAD = 1 + sizeof(tally_descriptor) / 8 };
-    const launch *l = tly_shows_stages(word->open) ? &all : &plain;
+    const launch *l = launch_of(word->full);
     const size_t count = word->problem_count * w->order->level_count;
     uint64_t *rows = calloc(count + 1, variant_words(l) * sizeof *rows);
     tly_unit_entry *entries = calloc(count + 1, sizeof *entries);
@@ -208,10 +220,11 @@ static tally_status add_open(work *w, const tly_ahead_word_order *word)
                               : tly_out_of_memory(w->error, "an object", count * sizeof *rows);
     if (status == TALLY_OK) {
         uint64_t head[MOST_HEAD] = { word->problem_count };
-        memcpy(head + 1, word->open, l->descriptor_words * 8);
+        memcpy(head + 1, word->full, l->descriptor_words * 8);
         tly_unit_call call = { .name = word->name,
-                               .tensors = (size_t)tly_tensors_named(word->open),
-                               .sizes = open_sizes(word->open),
+                               .tensors = tensors_of(word->full),
+                               .carry = word->full->carry,
+                               .sizes = open_sizes(word->full),
                                .head = head,
                                .head_words = 1 + l->descriptor_words,
                                .entries = entries,
@@ -232,7 +245,7 @@ static tally_status add_words(work *w)
     tally_status status = TALLY_OK;
     for (size_t i = 0; status == TALLY_OK && i < w->order->word_count; i++) {
         const tly_ahead_word_order *word = &w->order->words[i];
-        status = word->open != NULL ? add_open(w, word) : add_word(w, word);
+        status = word->geometry == NULL ? add_open(w, word) : add_word(w, word);
         if (status != TALLY_OK) {
             tly_error_where(w->error, word->name);
         }

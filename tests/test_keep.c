@@ -95,11 +95,21 @@ static void fill(const tally_descriptor *d, void *in)
 }
 
 static const char *const words[] = {
-    "cumsum:f32:9x5000:axis=1",     "cumprod:f32:9x5000:axis=1",       "cumprod:bf16:7x3000:axis=1",
-    "cumsum:f32:900x12:axis=1",     "cumsum:f32:70x300:axis=0",        "cumprod:f32:700x70:axis=0",
-    "cumsum:f32:3000x3:axis=0",     "cumsum:f32:60x60:axis=1,in=1x60", "cumsum:f32:8000x2:axis=0",
-    "sum:f32:9x5000:axes=1",        "sum:f32:700x70:axes=0",           "prod:f32:700x70:axes=0",
-    "log_sum_exp:f32:9x900:axes=1", "sum:f32:9000x3:axes=0",
+    "cumsum:f32:9x5000:axis=1",
+    "cumprod:f32:9x5000:axis=1",
+    "cumprod:bf16:7x3000:axis=1",
+    "cumsum:f32:900x12:axis=1",
+    "cumsum:f32:70x300:axis=0",
+    "cumprod:f32:700x70:axis=0",
+    "cumsum:f32:3000x3:axis=0",
+    "cumsum:f32:60x60:axis=1,in=1x60",
+    "cumsum:f32:8000x2:axis=0",
+    "sum:f32:9x5000:axes=1",
+    "sum:f32:700x70:axes=0",
+    "prod:f32:700x70:axes=0",
+    "log_sum_exp:f32:9x900:axes=1",
+    "sum:f32:9000x3:axes=0",
+    "cumsum:f32:9x5000:axis=1,carry=in",
 };
 
 static int compare(tally_context *context, const tally_descriptor *d, const char *plan,

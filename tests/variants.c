@@ -2,8 +2,8 @@
 /*
  * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among
  * those that an object has kernels for. Random words, half of them with strides, a third of them
- * with operands, and random sizes, many of them near the limits of specialise.h and the quotients
- * of strides.
+ * with operands, a third of the scans with a carry, and random sizes, many of them near the limits
+ * of specialise.h and the quotients of strides.
  */
 #include "../runtime/making/variants.h"
 #include "../runtime/descriptor/descriptor.h"
@@ -122,6 +122,9 @@ static tally_descriptor draw_word(void)
         }
         if (below(3) == 0) {
             draw_operands(&d);
+        }
+        if (tly_ops[d.op].scan && below(3) == 0) {
+            d.carry = (int32_t)(1 + below(TALLY_CARRY_IN | TALLY_CARRY_OUT));
         }
         if (tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK && tly_has_open_size(&full) &&
             !tly_variants_too_many(&full)) {

@@ -245,10 +245,29 @@ static LLVMValueRef add_data(const tly_unit *u, const tly_unit_call *c)
     return data;
 }
 
-/* Which tensor parameter `i` is: the output comes behind the operands. */
-static unsigned tensor_of(unsigned i, unsigned tensors)
+/* The parameter that has the address of tensor `t`: the input comes first, the output behind what
+ * is read, and the states that are made come last. -1: there is none. */
+static int parameter_of(const tly_unit_call *c, int t)
 {
-    return i == TLY_IN ? TLY_IN : i + 1 == tensors ? TLY_OUT : i + 1;
+    const int carry_in = (int)c->tensors - (c->carry != 0 ? 2 : 0);
+    const int has_in = (c->carry & TALLY_CARRY_IN) != 0,
+              has_out = (c->carry & TALLY_CARRY_OUT) != 0;
+    const int operands_end = carry_in - 1;
+    return t == TLY_IN     ? 0
+           : t == TLY_OUT  ? operands_end + has_in
+           : t < carry_in  ? t - 1
+           : t == carry_in ? (has_in ? operands_end : -1)
+           : has_out       ? operands_end + has_in + 1
+                           : -1;
+}
+
+static unsigned pointers_of(const tly_unit_call *c)
+{
+    unsigned count = 0;
+    for (int t = 0; t < (int)c->tensors; t++) {
+        count += parameter_of(c, t) >= 0;
+    }
+    return count;
 }
 
 static void set_element(const tly_unit *u, LLVMBuilderRef b, LLVMTypeRef type, LLVMValueRef array,
@@ -258,7 +277,8 @@ static void set_element(const tly_unit *u, LLVMBuilderRef b, LLVMTypeRef type, L
     LLVMBuildStore(b, value, LLVMBuildInBoundsGEP2(b, type, array, index, 1, ""));
 }
 
-/* int NAME(const T *in, const A *a, ..., T *out, int64_t n0, ...[, int64_t part, int64_t parts]) */
+/* int NAME(const T *in, const A *a, ..., const S *carry_in, T *out, S *carry_out, int64_t n0, ...[,
+ * int64_t part, int64_t parts]) */
 static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef runner,
                          LLVMValueRef data, int in_parts)
 {
@@ -266,9 +286,9 @@ static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef
     char name[1200];
     LLVMTypeRef types[MOST];
     const unsigned tensors = (unsigned)c->tensors, sizes = (unsigned)c->sizes;
-    const unsigned count = tensors + sizes + (in_parts ? PART : 0);
+    const unsigned pointers = pointers_of(c), count = pointers + sizes + (in_parts ? PART : 0);
     for (unsigned i = 0; i < count; i++) {
-        types[i] = i < tensors ? u->pointer : u->word;
+        types[i] = i < pointers ? u->pointer : u->word;
     }
     snprintf(name, sizeof name, "%s%s", c->name, in_parts ? "_part" : "");
     LLVMValueRef f = LLVMAddFunction(u->m.module, name,
@@ -284,10 +304,13 @@ static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef
                                   : LLVMConstNull(u->pointer);
     LLVMValueRef addresses = LLVMBuildAlloca(b, LLVMArrayType(u->pointer, tensors), "tensors");
     for (unsigned i = 0; i < sizes; i++) {
-        set_element(u, b, u->word, list, i, LLVMGetParam(f, tensors + i));
+        set_element(u, b, u->word, list, i, LLVMGetParam(f, pointers + i));
     }
     for (unsigned i = 0; i < tensors; i++) {
-        set_element(u, b, u->pointer, addresses, tensor_of(i, tensors), LLVMGetParam(f, i));
+        const int parameter = parameter_of(c, (int)i);
+        set_element(u, b, u->pointer, addresses, i,
+                    parameter < 0 ? LLVMConstNull(u->pointer)
+                                  : LLVMGetParam(f, (unsigned)parameter));
     }
     LLVMValueRef arguments[ARGUMENTS] = {
         data,

@@ -19,10 +19,12 @@ typedef const void *tly_unit_entry;
 /* A function NAME, and its NAME_part: they hand to `runner`, a function of
  * runtime/making/ahead.h, the addresses of `tensors` tensors, `sizes` open sizes and, as words of
  * 64 bits, what it expects of constant data: how many rows, `head`, and the rows, each an entry
- * and words. */
+ * and words. `carry` has bits of TALLY_CARRY_...: the functions have a parameter for each. If it is
+ * not 0, the last two tensors are those of a carry, and one without a parameter is NULL. */
 typedef struct tly_unit_call {
     const char *name, *runner;
     size_t tensors, sizes;
+    int32_t carry;
     const uint64_t *head;
     size_t head_words;
     const tly_unit_entry *entries;

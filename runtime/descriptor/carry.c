@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "../host/error.h"
 #include "descriptor.h"
 #include "stages.h"
 
@@ -43,34 +42,4 @@ void tly_carry_strides(const tally_descriptor *full, int64_t strides[TALLY_MAX_R
     if (!tly_is_segmented(full)) {
         strides[full->axis] = 0;
     }
-}
-
-tally_status tally_descriptor_carry(const tally_descriptor *descriptor, int32_t *rank,
-                                    int64_t sizes[TALLY_MAX_CARRY_RANK], tally_dtype *dtype,
-                                    tally_error *error)
-{
-    tally_descriptor full;
-    int64_t shape[TALLY_MAX_CARRY_RANK] = { 0 };
-    tally_status s = tly_descriptor_resolve(descriptor, &full, error);
-    if (s == TALLY_OK && full.carry == 0) {
-        s = tly_fail(error, TALLY_INVALID, "carry", "the descriptor has no carry");
-        tly_error_hint(error, "set carry to TALLY_CARRY_IN, TALLY_CARRY_OUT or both");
-    }
-    if (s != TALLY_OK) {
-        return s;
-    }
-    tly_carry_sizes(&full, shape);
-    if (tly_carry_parts(&full) > 1) {
-        shape[full.rank] = tly_carry_parts(&full);
-    }
-    if (rank != NULL) {
-        *rank = full.rank + (tly_carry_parts(&full) > 1);
-    }
-    if (sizes != NULL) {
-        memcpy(sizes, shape, sizeof shape);
-    }
-    if (dtype != NULL) {
-        *dtype = tly_carry_dtype(&full);
-    }
-    return TALLY_OK;
 }

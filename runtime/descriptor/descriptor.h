@@ -141,6 +141,12 @@ int64_t tly_segment_count(const tally_descriptor *full, int64_t size);
  * elements than int64 can count. */
 int tly_operand_strides(const tally_descriptor *full, int operand, int64_t *strides);
 
+/* The plain launch of objects knows none (making/ahead.h). */
+static inline int tly_has_carry(const tally_descriptor *d)
+{
+    return TLY_OTHER_TENSORS > 0 && d->carry != 0;
+}
+
 /* Tensors of a descriptor: the input, the output, and its operands. */
 static inline int tly_tensors_named(const tally_descriptor *d)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from a descriptor for those who allocate: the result's shape and dtype, where
- * tensors lie, and whether indices can be told. */
+/* What follows from a descriptor for those who allocate: the shapes of the result and of a
+ * carry, where tensors lie, and whether indices can be told. */
+#include "carry.h"
 #include "descriptor.h"
 
 #include <inttypes.h>
@@ -83,6 +84,36 @@ tally_status tally_descriptor_extent(const tally_descriptor *descriptor, tally_e
     if (out != NULL) {
         const int32_t rank = tly_result_shape(&full, shape);
         *out = extent_of(rank, shape, full.out_strides, full.out_offset, full.out_dtype);
+    }
+    return TALLY_OK;
+}
+
+tally_status tally_descriptor_carry(const tally_descriptor *descriptor, int32_t *rank,
+                                    int64_t sizes[TALLY_MAX_CARRY_RANK], tally_dtype *dtype,
+                                    tally_error *error)
+{
+    tally_descriptor full;
+    int64_t shape[TALLY_MAX_CARRY_RANK] = { 0 };
+    tally_status s = tly_descriptor_resolve(descriptor, &full, error);
+    if (s == TALLY_OK && full.carry == 0) {
+        s = tly_fail(error, TALLY_INVALID, "carry", "the descriptor has no carry");
+        tly_error_hint(error, "set carry to TALLY_CARRY_IN, TALLY_CARRY_OUT or both");
+    }
+    if (s != TALLY_OK) {
+        return s;
+    }
+    tly_carry_sizes(&full, shape);
+    if (tly_carry_parts(&full) > 1) {
+        shape[full.rank] = tly_carry_parts(&full);
+    }
+    if (rank != NULL) {
+        *rank = full.rank + (tly_carry_parts(&full) > 1);
+    }
+    if (sizes != NULL) {
+        memcpy(sizes, shape, sizeof shape);
+    }
+    if (dtype != NULL) {
+        *dtype = tly_carry_dtype(&full);
     }
     return TALLY_OK;
 }

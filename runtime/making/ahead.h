@@ -5,9 +5,10 @@
  * bitcode while Tally is built, together with prepared.c and what else it needs; libtally-llvm puts
  * it into an object beside the kernels, and writes the data as words in the order of these structs.
  *
- * It is compiled twice. The plain launch has no operands: with TLY_WITHOUT_OPERANDS all arrays end
- * behind the output, and codegen/ahead.c leaves out the rest. Its objects are a tenth smaller. The
- * other launch takes all words. An object has the functions of each launch that its words use.
+ * It is compiled twice. The plain launch has no operands and no carry: with TLY_WITHOUT_OPERANDS
+ * all arrays end behind the output, and codegen/ahead.c leaves out the rest. Its objects are a
+ * tenth smaller. The other launch takes all words. An object has the functions of each launch that
+ * its words use.
  */
 #ifndef TLY_AHEAD_H
 #define TLY_AHEAD_H

@@ -89,6 +89,7 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
                                     .problems = &request->problem,
                                     .problem_count = 1,
                                     .geometry = &request->geometry,
+                                    .full = &request->full,
                                     .plan = request->plan };
     if (tly_has_open_size(&request->full)) {
         if (tly_variants_too_many(&request->full)) {
@@ -99,7 +100,6 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
         d->variants[d->order.word_count] = tly_variants_find(&request->full, &word->problem_count);
         word->problems = d->variants[d->order.word_count];
         word->geometry = NULL;
-        word->open = &request->full;
         if (word->problems == NULL) {
             return tly_out_of_memory(error, "a word's kernels", sizeof(tly_problem));
         }

@@ -29,9 +29,10 @@ enum {
 #define MANY (INT64_C(1) << 31)
 
 typedef struct group {
-    int32_t dim;    /* whose size stands for that of all; the others are 1 */
-    int64_t most;   /* every number to here is tried */
-    int is_reduced; /* none, too, and a huge one */
+    int32_t dim;     /* whose size stands for that of all; the others are 1 */
+    int64_t most;    /* every number to here is tried */
+    int is_reduced;  /* a huge one is tried, too */
+    int may_be_none; /* no elements leave something to do */
 } group;
 
 /* Of a word without strides. */
@@ -136,7 +137,7 @@ static void try_group(packed *p, int32_t g, int inner_is_one)
     const tally_descriptor *full = &p->s->full;
     const int is_axis = tly_ops[full->op].scan && here->dim == full->axis;
     const int64_t most = inner_is_one || is_axis ? here->most : 2;
-    for (int64_t size = here->is_reduced ? 0 : 1; size <= most; size++) {
+    for (int64_t size = here->may_be_none ? 0 : 1; size <= most; size++) {
         try_size(p, g, size, inner_is_one);
     }
     try_size(p, g, tly_search_large(p->s, here->dim), 0);
@@ -173,7 +174,11 @@ static int64_t most_of(const tally_descriptor *full, int32_t d)
 {
     static const int64_t scans[] = { 2, ROWS_LIMIT, LANES_LIMIT };
     const int kind = kind_of(full, d);
-    return tly_ops[full->op].scan ? scans[kind] : kind ? STEP_LIMIT : KEPT_LIMIT;
+    /* Beside an axis of one element, rows with a carry are lanes. */
+    const int is_lane = kind == 0 && full->carry != 0;
+    return tly_ops[full->op].scan ? (is_lane ? LANES_LIMIT : scans[kind])
+           : kind                 ? STEP_LIMIT
+                                  : KEPT_LIMIT;
 }
 
 static void find_groups(packed *p)
@@ -192,7 +197,8 @@ static void find_groups(packed *p)
         }
         open = 1;
         p->groups[p->count++] = (group){ d, most_of(full, d),
-                                         !tly_ops[full->op].scan && kind_of(full, d) };
+                                         !tly_ops[full->op].scan && kind_of(full, d),
+                                         tly_variants_take_none(full, d) };
     }
 }
 
@@ -211,6 +217,12 @@ static void add_program(const tally_descriptor *full, tly_problem *found, size_t
 static int order(const void *a, const void *b)
 {
     return tly_problem_order(a, b);
+}
+
+int tly_variants_take_none(const tally_descriptor *full, int32_t d)
+{
+    return tly_ops[full->op].scan ? d == full->axis && full->carry != 0
+                                  : (int)(full->axes >> d & 1);
 }
 
 int tly_variants_too_many(const tally_descriptor *full)

@@ -42,6 +42,10 @@ int64_t tly_search_large(const tly_search *s, int32_t d);
  * from there on i32 does not count them. */
 int64_t tly_search_huge(const tly_search *s, int32_t d);
 
+/* Whether there is something to do where dim d has no elements: a result of none of them, or states
+ * that are handed on. */
+int tly_variants_take_none(const tally_descriptor *full, int32_t d);
+
 /* variants_strided.c: tries sizes of a word with strides. */
 void tly_search_strided(tly_search *s);
 

@@ -87,7 +87,7 @@ static int32_t output_dim(const tally_descriptor *full, int32_t d)
 static void list_sizes(const tally_descriptor *full, choice *c)
 {
     int64_t shape[TALLY_MAX_RANK];
-    for (int64_t size = c->is_reduced ? 0 : 1; size <= FEW; size++) {
+    for (int64_t size = tly_variants_take_none(full, c->dim) ? 0 : 1; size <= FEW; size++) {
         add_size(c, size);
     }
     for (int64_t size = 2 * FEW; size <= MOST_POWER; size *= 2) {

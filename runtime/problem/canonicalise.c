@@ -116,7 +116,7 @@ void tly_add_operands(const tally_descriptor *full, int32_t d, tly_dim *dim)
         (void)tly_operand_strides(full, t - TLY_FIRST_OPERAND, strides);
         dim->stride[t] = strides[d];
     }
-    if (full->carry != 0) {
+    if (tly_has_carry(full)) {
         t = tly_carry_named(full);
         tly_carry_strides(full, strides);
         dim->stride[t] = dim->stride[t + 1] = strides[d];
@@ -196,7 +196,7 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
     if (p->segmented != TLY_SEGMENTED_NOT) {
         set_segments(full, tly_axis_of(full), p, g);
     }
-    if (full->carry != 0) {
+    if (tly_has_carry(full)) {
         set_carry(full, along, p, g);
     }
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_named(full); t++) {
@@ -443,7 +443,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
 {
     for (int32_t i = 0; i < full->rank; i++) {
         /* States go from a tensor to another also where no elements lie between them. */
-        if (full->sizes[i] == 0 && !(i == full->axis && full->carry != 0 && full->every == 0)) {
+        if (full->sizes[i] == 0 && !(i == full->axis && tly_has_carry(full) && full->every == 0)) {
             set_empty(problem, geometry);
             return;
         }
@@ -460,7 +460,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     shape s = read_shape(full);
     find_form(&s, problem, geometry);
     order_by_distance(&s);
-    if (problem->form == TLY_COLUMNS && full->carry == 0 && !ragged &&
+    if (problem->form == TLY_COLUMNS && !tly_has_carry(full) && !ragged &&
         problem->tensor[TLY_IN].step == TLY_ANY_STEP && problem->tensor[TLY_OUT].step == 1 &&
         problem->lanes.packing == TLY_PACKED_NOT && s.count > 0 &&
         s.dims[s.count - 1].stride[TLY_IN] == 1) {
@@ -508,7 +508,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
         /* expressions see the sign */
         share_signs(problem);
     }
-    if (problem->carry && tly_ops[full->op].computes != TLY_COMPUTES_KEYS) {
+    if (tly_has_carry(full) && problem->carry && tly_ops[full->op].computes != TLY_COMPUTES_KEYS) {
         const int t = tly_carry_tensor(problem);
         problem->tensor[t].dtype = problem->tensor[t + 1].dtype = problem->acc;
     }

@@ -27,8 +27,9 @@ typedef struct tly_ahead_word_order {
     const char *name; /* a C identifier */
     const tly_problem *problems;
     size_t problem_count;
-    const tly_geometry *geometry; /* of the only problem; NULL: sizes are open */
-    const tally_descriptor *open; /* then: the word, resolved; problems in rising order */
+    const tly_geometry *geometry; /* of the only problem; NULL: sizes are open, and problems in
+                                     rising order */
+    const tally_descriptor *full; /* the word, resolved */
     const char *plan;             /* overrides, of all its kernels; "" for none */
 } tly_ahead_word_order;
 

@@ -52,6 +52,7 @@ void test_views();
 void test_descriptors();
 void test_runs();
 void test_operands();
+void test_carry();
 void test_dtypes();
 void test_handles();
 void test_exceptions();

@@ -186,6 +186,56 @@ void test_operands()
     FAILS(d.try_check(), status::invalid, "d", "");
 }
 
+void test_carry()
+{
+    const context c = make_context();
+    const float x[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } }, scale[2] = { 1, 10 };
+    float y[2][3] = {}, sums[2] = { 100, 200 }, four[4] = { 1, 2, 3, 4 };
+    double wide[2] = {};
+    const char *const word = "cumsum:f32:2x3:axis=1,carry=in+out";
+    const auto made = c.try_make(word);
+    if (WORKS(made)) {
+        const kernel &k = *made;
+        WORKS(k.try_run(x, tally::operands().carry_in(sums).carry_out(sums), y));
+        EXPECT(y[0][0] == 101 && y[1][2] == 215 && sums[0] == 106 && sums[1] == 215);
+        WORKS(k.try_run(x, tally::operands().carry_out(view(sums, { 2, 1 })), y,
+                        { 2, nullptr, nullptr }));
+        EXPECT(y[0][0] == 1 && sums[0] == 6 && sums[1] == 15);
+        std::memset(y, 0, sizeof y);
+        FAILS(k.try_run(x, y), status::invalid, "carry_out", "");
+        FAILS(k.try_run(x, tally::operands().carry_in(sums), y), status::invalid, "carry_out", "");
+        FAILS(k.try_run(x, tally::operands().carry_out(wide), y), status::invalid, "dtype",
+              "carry_out holds f64");
+        FAILS(k.try_run(x, tally::operands().carry_out(sums).carry_in(four), y), status::invalid,
+              "sizes", "carry_in has 4");
+        FAILS(k.try_run(x, tally::operands().carry_out(view(four, { 2 }, { 2 })), y),
+              status::invalid, "carry_out", "packed");
+        FAILS(k.try_run(x, tally::operands().carry_out(y[0]), y), status::invalid, "sizes", "");
+        FAILS(k.try_run(x, tally::operands().carry_out(view(&y[1][1], { 2 })), y), status::invalid,
+              "carry_out", "overlap");
+        EXPECT(y[0][0] == 0 && sums[0] == 6);
+        kernel moved = std::move(const_cast<kernel &>(k));
+        WORKS(moved.try_run(x, tally::operands().carry_in(sums).carry_out(sums), y));
+        EXPECT(sums[1] == 30);
+    }
+    FAILS(c.try_make("cumsum:f32:2x3:axis=1")->try_run(x, tally::operands().carry_in(sums), y),
+          status::invalid, "carry_in", "does not name");
+    float total = 0;
+    WORKS(c.try_run("cumsum:axis=0,carry=out", x[1],
+                    tally::operands().carry_out(tally::scalar(total)), y[0]));
+    EXPECT(total == 15 && y[0][1] == 9);
+
+    /* A tensor that is made, of operands and states. */
+    const auto scaled = c.try_run("cumsum:axis=1,a=f32/0,map=x*a,carry=in", x,
+                                  tally::operands(scale).carry_in(sums));
+    EXPECT(WORKS(scaled) && scaled->size() == 6 && (*scaled)(0, 0) == 13 && (*scaled)(1, 2) == 180);
+    const auto doubles = c.try_run<double>("sum:axes=1,a=f32/0,map=x*a", x, tally::operands(scale));
+    EXPECT(WORKS(doubles) && (*doubles)(1) == 150);
+    FAILS(c.try_run("sum:axes=1,a=f32/0,map=x*a", x, tally::operands(four)), status::invalid,
+          "sizes", "a is 4");
+    FAILS(c.try_run("sum:axes=5", x, tally::operands()), status::invalid, "axes", "");
+}
+
 /* ---- every dtype ---- */
 
 template <class T> static void check_dtype(const context &c, T one)
@@ -403,6 +453,7 @@ int main()
     test_descriptors();
     test_runs();
     test_operands();
+    test_carry();
     test_dtypes();
     test_handles();
     test_exceptions();

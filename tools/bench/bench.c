@@ -43,6 +43,10 @@ static const char *data_of(const tly_bench_target *target, char text[128])
         used += (size_t)snprintf(text + used, 128 - used, ",%s=%s", tly_operand_letter(i),
                                  tly_kind_name(target->operand_data[i]));
     }
+    if (target->states_in && used < 128) {
+        named |= target->states_data != tly_kind_find(NULL);
+        snprintf(text + used, 128 - used, ",carry_in=%s", tly_kind_name(target->states_data));
+    }
     return named ? text : tly_kind_name(target->data);
 }
 

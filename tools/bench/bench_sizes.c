@@ -43,11 +43,30 @@ static void measure_operands(tly_bench_target *target)
     }
 }
 
+static size_t count_states(const tally_descriptor *d)
+{
+    int64_t sizes[TALLY_MAX_CARRY_RANK];
+    int32_t rank;
+    tally_dtype dtype;
+    if (tally_descriptor_carry(d, &rank, sizes, &dtype, NULL) != TALLY_OK) {
+        return 0;
+    }
+    size_t bytes = tally_dtype_bytes(dtype);
+    for (int32_t k = 0; k < rank; k++) {
+        bytes *= (size_t)sizes[k];
+    }
+    return bytes;
+}
+
 void tly_bench_target_measure(tly_bench_target *target)
 {
     const tly_job *s = &target->job;
     size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
+    const int32_t carry = s->descriptor.carry;
+    target->states_bytes = carry ? count_states(&s->descriptor) : 0;
     target->bytes = in + out;
+    target->bytes += carry & TALLY_CARRY_IN ? target->states_bytes : 0;
+    target->bytes += carry & TALLY_CARRY_OUT ? target->states_bytes : 0;
     target->moved = s->scan ? target->bytes : in;
     target->ceiling = s->scan ? target->moved / 2 : in;
     target->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, target->ceiling);
@@ -60,5 +79,9 @@ void tly_bench_target_measure(tly_bench_target *target)
         target->moved = target->bytes;
         /* A copy reads one half of the bytes and writes the other. */
         target->ceiling = tly_bench_target_on_gpu(target) ? (target->bytes + 1) / 2 : target->bytes;
+    }
+    if (carry & TALLY_CARRY_OUT) {
+        target->states_at = (target->out_bytes + 63) / 64 * 64;
+        target->out_bytes = target->states_at + target->states_bytes;
     }
 }

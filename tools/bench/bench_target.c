@@ -70,6 +70,11 @@ int tly_bench_target_open_on(tly_bench_target *target, const tly_job *job, const
                               "the strides reach below the buffer's start");
         }
     }
+    target->states_data = tly_kind_find(options->carry_data);
+    if (options->carry_data && !(job->descriptor.carry & TALLY_CARRY_IN)) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "--data names carry_in, and the word has no carry=in");
+    }
     target->threads = options->threads ? options->threads : tly_workers_cpus();
     return open_device(target, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                  : tly_adopt(report, &error);
@@ -123,6 +128,45 @@ static int fill_operand(tly_bench_target *target, int operand, tly_report *repor
     return status;
 }
 
+/* Of a pair the second number is the sum of as many exponentials as if one element had been
+ * before. */
+static void set_sums(char *states, size_t bytes, tally_dtype dtype)
+{
+    const double wide = 1;
+    const float narrow = 1;
+    const size_t element = tally_dtype_bytes(dtype);
+    for (size_t at = element; at < bytes; at += 2 * element) {
+        memcpy(states + at, dtype == TALLY_F64 ? (const void *)&wide : &narrow, element);
+    }
+}
+
+static int fill_states(tly_bench_target *target, tly_report *report)
+{
+    tally_descriptor d = target->job.descriptor;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_dtype dtype;
+    int status = get_memory(target, &target->states_in, target->states_bytes, report);
+    if (!status && tally_descriptor_carry(&d, NULL, NULL, &dtype, &error) != TALLY_OK) {
+        status = tly_adopt(report, &error);
+    }
+    if (status) {
+        return status;
+    }
+    d.dtype = (int32_t)dtype;
+    tly_kind_fill(target->states_data, &d, 0, target->states_in,
+                  (int64_t)(target->states_bytes / tally_dtype_bytes(dtype)), NULL);
+    if (d.op == TALLY_CUMLOGSUMEXP) {
+        set_sums(target->states_in, target->states_bytes, dtype);
+    }
+    return EXIT_DONE;
+}
+
+/* NULL: none are handed on. */
+static char *states_out(const tly_bench_target *target)
+{
+    return target->job.descriptor.carry & TALLY_CARRY_OUT ? target->out + target->states_at : NULL;
+}
+
 int tly_bench_target_lay(tly_bench_target *target, tly_report *report)
 {
     int status = get_memory(target, &target->in[TLY_TIMED], target->in_bytes, report);
@@ -131,6 +175,9 @@ int tly_bench_target_lay(tly_bench_target *target, tly_report *report)
     }
     for (int i = 0; i < TALLY_MAX_OPERANDS && target->operand_bytes[i] && !status; i++) {
         status = fill_operand(target, i, report);
+    }
+    if (!status && target->job.descriptor.carry & TALLY_CARRY_IN) {
+        status = fill_states(target, report);
     }
     return status;
 }
@@ -171,6 +218,7 @@ void tly_bench_target_close(tly_bench_target *target)
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         tly_memory_free(target->operand[i], target->operand_bytes[i]);
     }
+    tly_memory_free(target->states_in, target->states_bytes);
     tly_memory_free(target->out, target->out_bytes);
     memset(target, 0, sizeof *target);
 }
@@ -212,7 +260,9 @@ tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *ru
     const tally_run_options with = { .size = sizeof with, .threads = target->threads };
     tally_buffers buffers = { .size = sizeof buffers,
                               .in = target->in[TLY_JUDGED],
-                              .out = target->out };
+                              .out = target->out,
+                              .carry_in = target->states_in,
+                              .carry_out = states_out(target) };
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         buffers.operand[i] = target->operand[i];
     }
@@ -235,6 +285,8 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
                       .base = base ? base->cpu : NULL,
                       .in = target->in[TLY_TIMED],
                       .out = target->out,
+                      .carry_in = target->states_in,
+                      .carry_out = states_out(target),
                       .moves = tly_bench_target_moves(target),
                       .bytes = target->ceiling,
                       .threads = target->threads,
@@ -251,6 +303,11 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
         race.operand[i] = moved->from[moved->sources] = target->operand[i];
         moved->bytes[moved->sources++] = target->operand_touched[i];
     }
+    if (target->states_in) {
+        moved->from[moved->sources] = target->states_in;
+        moved->bytes[moved->sources++] = target->states_bytes;
+    }
+    moved->to_bytes += states_out(target) ? target->states_bytes : 0;
     return tly_time(&race, timing, error);
 }
 

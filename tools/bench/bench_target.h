@@ -28,8 +28,12 @@ typedef struct tly_bench_target {
     char *operand[TALLY_MAX_OPERANDS];          /* the same for every input */
     size_t operand_bytes[TALLY_MAX_OPERANDS];   /* of the buffers; 0: no such operand */
     size_t operand_touched[TALLY_MAX_OPERANDS]; /* each element once */
-    size_t bytes;                               /* each logical element of all tensors once */
-    size_t moved;   /* by a copy, read and written; by a move; or by a reduction's read */
+    const tly_kind *states_data;
+    char *states_in;     /* NULL: the word has no carry=in */
+    size_t states_bytes; /* of either tensor of a carry */
+    size_t states_at;    /* carry=out: where in `out` its states lie, behind the output */
+    size_t bytes;        /* each logical element of all tensors once */
+    size_t moved;        /* by a copy, read and written; by a move; or by a reduction's read */
     size_t ceiling; /* what a copy takes from one buffer to the other, or what is moved or read */
     struct tly_bench_gpu *gpu; /* NULL: on a CPU */
 } tly_bench_target;
@@ -63,7 +67,8 @@ tally_status tly_bench_target_make(tly_bench_target *target, const char *plan, t
                                    tally_error *error);
 void tly_runner_drop(tly_runner *runner);
 
-/* One run on the second input; target->out has the output then, zeros in its gaps. */
+/* One run on the second input; target->out has the output then, zeros in its gaps, and the states
+ * that are handed on. */
 tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *runner,
                                   tally_error *error);
 

@@ -74,11 +74,15 @@ static double now(void)
 static tally_status take_one(bench *b, const row *row, int32_t *used)
 {
     const tly_race *r = b->race;
-    if (row->kernel && r->moves == TLY_MOVES) {
+    if (row->kernel && (r->moves == TLY_MOVES || r->carry_in || r->carry_out)) {
         const tally_run_options with = { .size = sizeof with,
                                          .threads = r->threads,
                                          .threads_used = used };
-        tally_buffers buffers = { .size = sizeof buffers, .in = r->in, .out = r->out };
+        tally_buffers buffers = { .size = sizeof buffers,
+                                  .in = r->in,
+                                  .out = r->out,
+                                  .carry_in = r->carry_in,
+                                  .carry_out = r->carry_out };
         memcpy(buffers.operand, r->operand, sizeof buffers.operand);
         return tally_kernel_run_buffers(row->kernel, &buffers, &with, b->error);
     }

@@ -74,6 +74,8 @@ typedef struct tly_race {
     tly_moves moves;
     size_t bytes;
     const void *operand[TALLY_MAX_OPERANDS]; /* NULL: the word has none */
+    const void *carry_in;                    /* likewise */
+    void *carry_out;                         /* likewise */
     tly_moved moved;                         /* for TLY_MOVES, in place of `in` and `out` */
     int32_t threads;                         /* at most */
     double seconds;                          /* aimed at for all runs; 0: 1 */

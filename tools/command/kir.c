@@ -53,7 +53,7 @@ static int reads_standard_input(const tly_options *options)
     for (int i = 0; i < options->named; i++) {
         reads |= strcmp(options->arg[options->args + i] + 2, "-") == 0;
     }
-    return reads;
+    return reads || (options->carry_in && strcmp(options->carry_in, "-") == 0);
 }
 
 static int check_options(const tly_options *options, int *stage, tly_report *report)
@@ -65,8 +65,9 @@ static int check_options(const tly_options *options, int *stage, tly_report *rep
     if (options->given & OPTION_PROFILE && options->given & OPTION_DEVICE) {
         return tly_refuse(report, EXIT_USAGE, "usage", "--device and --profile exclude each other");
     }
-    if (!runs && options->given & (OPTION_PLAN | OPTION_STEPS)) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "--plan and --steps are for --run");
+    if (!runs && options->given & (OPTION_PLAN | OPTION_STEPS | OPTION_CARRY_OUT)) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "--plan, --steps and --carry-out are for --run");
     }
     if (options->args != 1 + runs) {
         tly_refuse(report, EXIT_USAGE, "usage",
@@ -77,7 +78,7 @@ static int check_options(const tly_options *options, int *stage, tly_report *rep
     }
     if (runs && strcmp(options->arg[0], "-") == 0 && reads_standard_input(options)) {
         return tly_refuse(report, EXIT_USAGE, "usage",
-                          "one of FILE.kir, IN and the operands may be -");
+                          "one of FILE.kir, IN, the operands and carry_in may be -");
     }
     for (*stage = 0; !runs && *stage < STAGES; ++*stage) {
         if (strcmp(stages[*stage].name, options->emit) == 0) {

@@ -24,8 +24,8 @@ static int show_help(const tly_options *options, tly_report *report);
 
 static const tly_verb verbs[] = {
     { "run", "compute a tensor from a file, and print the result or write it",
-      "WORD IN [NAME=FILE|NUMBER]... [-o OUT.npy] [--raw [NAME=]TENSOR]... [--device D] "
-      "[--threads N] [--in-place] [--plan K=V]...",
+      "WORD IN [NAME=FILE|NUMBER]... [-o OUT.npy] [--carry-out FILE] [--raw [NAME=]TENSOR]... "
+      "[--device D] [--threads N] [--in-place] [--plan K=V]...",
       "Computes what WORD says on the tensor in IN. Prints the result as numpy does, or writes\n"
       "OUT.npy. IN is a .npy file, an array of an .npz file (IN.npz:NAME), a table of numbers as\n"
       "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and\n"
@@ -33,8 +33,13 @@ static const tly_verb verbs[] = {
       "\n"
       "NAME is a, b, c or d, an operand of WORD. Its FILE has one of the same kinds and is\n"
       "broadcast to the input's shape as numpy does, or fits what WORD says. NUMBER is a scalar.\n"
+      "If WORD has carry=in, carry_in=FILE has the states that the scan begins with; without it\n"
+      "the scan begins from nothing.\n"
       "\n"
       "  -o OUT.npy      write the result there, whole or not at all; - is standard output\n"
+      "  --carry-out FILE\n"
+      "                  write the last states of a WORD with carry=out there, as .npy. FILE may\n"
+      "                  be that of carry_in\n"
       "  --raw TENSOR    IN has only elements; TENSOR describes them, for instance f32:3x4. Type\n"
       "                  a=TENSOR for the file of operand a\n" DEVICE_HELP THREADS_HELP
       "  --in-place      compute in one buffer\n"
@@ -46,9 +51,10 @@ static const tly_verb verbs[] = {
       "  tally run 'cumsum:>i64:axis=0' arrays.npz:counts -o out.npy\n"
       "  tally run sum:axes=0+1 in.bin --raw f32:64x4096\n"
       "  tally run 'cumsum:axis=-1,a,map=where(a,x,0)' in.npy a=mask.npy -o out.npy\n"
-      "  tally run mean:axes=1,a,map=x*a in.npy a=0.5\n",
+      "  tally run mean:axes=1,a,map=x*a in.npy a=0.5\n"
+      "  tally run cumsum:axis=0,carry=in+out part2.npy carry_in=state.npy --carry-out state.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW |
-          OPTION_OPERANDS,
+          OPTION_OPERANDS | OPTION_CARRY_OUT,
       2, 2, tly_verb_run },
     { "bench", "time a kernel beside copies or reads of the same bytes",
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
@@ -59,8 +65,9 @@ static const tly_verb verbs[] = {
       "this number. A ratio of 1 is the speed of the best copy or read.\n"
       "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
-      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold. u is\n"
-      "                  uniform in [0,1). Integers are uniform over their dtype with every kind\n"
+      "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold;\n"
+      "                  carry_in=KIND: what a scan begins with. u is uniform in [0,1). Integers\n"
+      "                  are uniform over their dtype with every kind\n"
       "      safe        the default: no partial result leaves the range\n"
       "      near1       1 - .01 to 1 + .01\n"
       "      survival    1 - .05 u\n"
@@ -205,7 +212,8 @@ static const tly_verb verbs[] = {
       OPTION_WRT, 1, 1, tly_verb_grad },
     { "kir", "change kernel IR in a file: lower or interpret it",
       "FILE.kir --emit kir|llvm|asm|spirv|spvasm | --run WORD IN [NAME=FILE|NUMBER]... "
-      "[-o OUT.npy] [--raw [NAME=]TENSOR] [--device D | --profile P] [--plan K=V]... [--steps N]",
+      "[-o OUT.npy] [--carry-out FILE] [--raw [NAME=]TENSOR] [--device D | --profile P] "
+      "[--plan K=V]... [--steps N]",
       "Reads kernel IR, such as tally inspect WORD --emit kir prints, and verifies it. --emit\n"
       "lowers it as the library would. --run interprets it in place of WORD's kernel, with the\n"
       "problem, the plan and the launch of WORD on the device, which need not be here. Errors in\n"
@@ -214,7 +222,10 @@ static const tly_verb verbs[] = {
       "  --emit STAGE    kir, the text again; for a CPU llvm or asm; for Vulkan spirv or spvasm\n"
       "  --run WORD      interpret it on the tensor in IN and on the operands, as tally run does\n"
       "  -o OUT          --emit: write the text there; --run: write OUT.npy and print "
-      "nothing\n" DEVICE_HELP PROFILE_HELP
+      "nothing\n"
+      "  --carry-out FILE\n"
+      "                  --run: write the last states of WORD there, as tally run "
+      "does\n" DEVICE_HELP PROFILE_HELP
       "  --plan K=V      --run: the same overrides as for the inspect that printed the kernel\n"
       "  --steps N       --run: stop the kernel after N instructions of single invocations; by\n"
       "                  default 10^9, about half a minute\n"
@@ -223,7 +234,7 @@ static const tly_verb verbs[] = {
       "  tally kir rows.kir --run cumsum:f32:4x100:axis=1 in.npy\n"
       "  tally kir rows.kir --emit asm\n",
       OPTION_EMIT | OPTION_RUN | OPTION_OUT | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
-          OPTION_STEPS | OPTION_RAW | OPTION_OPERANDS,
+          OPTION_STEPS | OPTION_RAW | OPTION_OPERANDS | OPTION_CARRY_OUT,
       1, 2, tly_verb_kir },
     { "help", "say more about a verb", "[VERB]",
       "Says what a verb does and what its options mean, as tally VERB --help does. Without VERB,\n"

@@ -83,16 +83,21 @@ static int read_plan(tly_options *options, const char *value, tly_report *report
     return tly_plan_add(options->plan, value, report);
 }
 
-/* TENSOR is that of IN; NAME=TENSOR that of an operand. */
+/* TENSOR is that of IN; NAME=TENSOR that of an operand or of carry_in. */
 static int read_raw(tly_options *options, const char *value, tly_report *report)
 {
     const int operand = tly_operand_of(value);
-    const char **raw = operand < 0 ? &options->raw : &options->operand_raw[operand];
+    const char *of_carry = tly_carry_in_of(value);
+    const char **raw = of_carry       ? &options->carry_raw
+                       : operand >= 0 ? &options->operand_raw[operand]
+                                      : &options->raw;
     if (*raw) {
         return tly_refuse(report, EXIT_USAGE, "usage", "--raw is given twice for %s",
-                          operand < 0 ? "IN" : tly_operand_letter(operand));
+                          of_carry       ? "carry_in"
+                          : operand >= 0 ? tly_operand_letter(operand)
+                                         : "IN");
     }
-    *raw = operand < 0 ? value : value + 2;
+    *raw = of_carry ? of_carry : operand >= 0 ? value + 2 : value;
     return EXIT_DONE;
 }
 
@@ -102,16 +107,21 @@ static int read_one_kind(tly_options *options, const char *one, tly_report *repo
     char kinds[256];
     const int named = one[0] && one[1] == '=';
     const int operand = tly_operand_of(one);
-    const char *name = named ? one + 2 : one;
+    const char *of_carry = tly_carry_in_of(one);
+    const char *name = of_carry ? of_carry : named ? one + 2 : one;
     const tly_kind *kind = (!named || one[0] == 'x' || operand >= 0) ? tly_kind_find(name) : NULL;
-    const char **data = operand < 0 ? &options->data : &options->operand_data[operand];
+    const char **data = of_carry       ? &options->carry_data
+                        : operand >= 0 ? &options->operand_data[operand]
+                                       : &options->data;
     if (!kind) {
         tly_kind_list(kinds, sizeof kinds);
         return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, one);
     }
     if (*data) {
         return tly_refuse(report, EXIT_USAGE, "usage", "--data has two kinds for %s",
-                          operand < 0 ? "x" : tly_operand_letter(operand));
+                          of_carry       ? "carry_in"
+                          : operand >= 0 ? tly_operand_letter(operand)
+                                         : "x");
     }
     *data = tly_kind_name(kind);
     return EXIT_DONE;
@@ -154,6 +164,7 @@ static const option table[] = {
     { "--steps", OPTION_STEPS, 1, 0, read_steps },
     { "--wrt", OPTION_WRT, 1, offsetof(tly_options, wrt), NULL },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
+    { "--carry-out", OPTION_CARRY_OUT, 1, offsetof(tly_options, carry_out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },
     { "-h", OPTION_HELP, 0, 0, NULL },
 };
@@ -217,6 +228,19 @@ static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_option
     return EXIT_DONE;
 }
 
+/* carry_in=FILE. */
+static int take_carry(tly_options *options, const char *file, tly_report *report)
+{
+    if (options->carry_in) {
+        tly_refuse(report, EXIT_USAGE, "carry_in", "carry_in is given twice: %s and %s",
+                   options->carry_in, file);
+        tly_hint(report, "leave one of them out");
+        return EXIT_USAGE;
+    }
+    options->carry_in = file;
+    return EXIT_DONE;
+}
+
 int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *options,
                      tly_report *report)
 {
@@ -235,6 +259,12 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
         } else if (options->args == verb->most && verb->options & OPTION_OPERANDS &&
                    tly_operand_of(arg) >= 0) {
             options->arg[options->args + options->named++] = argv[i];
+        } else if (options->args == verb->most && verb->options & OPTION_OPERANDS &&
+                   tly_carry_in_of(arg)) {
+            const int status = take_carry(options, tly_carry_in_of(arg), report);
+            if (status) {
+                return status;
+            }
         } else if (options->args == verb->most) {
             return tly_usage_argument(verb, options, arg, report);
         } else {
@@ -249,6 +279,10 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
             return tly_usage_refuse(verb, report, "%s has no operands that --raw could describe",
                                     verb->name);
         }
+    }
+    if (options->carry_raw && !(verb->options & OPTION_OPERANDS)) {
+        return tly_usage_refuse(verb, report, "%s has no carry_in that --raw could describe",
+                                verb->name);
     }
     return EXIT_DONE;
 }

@@ -9,7 +9,9 @@
 #include "../common/about.h"
 #include "../files/file.h"
 #include "../files/job.h"
+#include "../files/new_files.h"
 #include "../files/print.h"
+#include "../files/states.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@ typedef struct job {
     const tly_computer *computer; /* NULL: the kernel */
     tly_input input;
     tly_operands operands;
+    tly_states states;
     tly_job job;
     char selector[32];
     tally_context *context;
@@ -109,14 +112,18 @@ static int compute(job *j, tly_report *report)
     tally_error error = TALLY_ERROR_INIT;
     const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
     tly_progress("computing", 0);
-    tally_buffers buffers = { .size = sizeof buffers, .in = in, .out = j->result };
+    tally_buffers buffers = { .size = sizeof buffers,
+                              .in = in,
+                              .out = j->result,
+                              .carry_in = j->states.from,
+                              .carry_out = j->states.to };
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         buffers.operand[i] = j->operands.of[i].data;
     }
     if (j->computer) {
         return j->computer->compute(j->computer->user, &j->job.descriptor, &buffers, report);
     }
-    if (j->job.out.count == 0) {
+    if (j->job.out.count == 0 && !j->states.to) {
         return EXIT_DONE;
     }
     if (tally_kernel_run_buffers(j->kernel, &buffers, NULL, &error) != TALLY_OK) {
@@ -160,42 +167,113 @@ static int write_text(const job *j, tly_output *output, tly_report *report)
     return status;
 }
 
+static int write_states(const job *j, tly_output *output, tly_report *report)
+{
+    char header[NPY_MAX_HEADER];
+    const tly_states *s = &j->states;
+    const size_t length = tly_npy_format(s->dtype, s->rank, s->sizes, header);
+    const int status = tly_output_write(output, header, length, report);
+    return status ? status : tly_output_write(output, s->to, s->bytes, report);
+}
+
 static int check_files(const job *j, tly_report *report)
 {
-    const int status = tly_input_check(&j->input, report);
-    return status ? status : tly_operand_files_check(&j->operands, report);
+    int status = tly_input_check(&j->input, report);
+    if (!status) {
+        status = tly_operand_files_check(&j->operands, report);
+    }
+    return status ? status : tly_states_check(&j->states, report);
+}
+
+/* The outputs of a run, the second only if the word hands on states. */
+typedef struct outputs {
+    tly_output result, states;
+    int has_states;
+} outputs;
+
+static void drop_outputs(outputs *o)
+{
+    tly_output_drop(&o->result);
+    if (o->has_states) {
+        tly_output_drop(&o->states);
+    }
+}
+
+static int open_outputs(const job *j, outputs *o, tly_report *report)
+{
+    const char *path = j->options->out;
+    int status = tly_output_open(&o->result, path ? path : "-", report);
+    o->has_states = 0;
+    if (!status && j->states.to) {
+        status = tly_output_open(&o->states, j->states.path, report);
+        o->has_states = !status;
+        if (status) {
+            tly_output_drop(&o->result);
+        }
+    }
+    return status;
+}
+
+/* The states come first, since what is printed cannot be taken back. */
+static int write_outputs(const job *j, outputs *o, tly_report *report)
+{
+    const int status = o->has_states ? write_states(j, &o->states, report) : EXIT_DONE;
+    return status            ? status
+           : j->options->out ? write_npy(j, &o->result, report)
+                             : write_text(j, &o->result, report);
+}
+
+static int finish_outputs(outputs *o, tly_report *report)
+{
+    const int status = tly_output_finish(&o->result, report);
+    if (status && o->has_states) {
+        tly_output_drop(&o->states);
+    }
+    return !status && o->has_states ? tly_output_finish(&o->states, report) : status;
 }
 
 static int compute_and_write(job *j, tly_report *report)
 {
     const char *path = j->options->out;
-    tly_output output;
-    int status = tly_output_open(&output, path ? path : "-", report);
+    outputs o;
+    int status = open_outputs(j, &o, report);
     if (status) {
         return status;
     }
     status = compute(j, report);
-    /* A changed input is the reason for any failure, and what is printed cannot be taken back. */
+    /* A changed input is the reason for any failure, and must be known before anything is
+     * printed. */
     if (!path && !status) {
         status = check_files(j, report);
     }
     if (!status) {
-        status = path ? write_npy(j, &output, report) : write_text(j, &output, report);
+        status = write_outputs(j, &o, report);
     }
     if (path && check_files(j, report)) {
         status = EXIT_FILE;
     }
     if (status) {
-        tly_output_drop(&output);
+        drop_outputs(&o);
         return status;
     }
-    return tly_output_finish(&output, report);
+    return finish_outputs(&o, report);
 }
 
 /* A terminal gets text alone. */
 static int check_output(const job *j, tly_report *report)
 {
     const char *out = j->options->out, *quote = tly_quote_of(j->word);
+    const char *states = j->options->carry_out;
+    if (states && tly_output_is_terminal(states)) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "states are binary, and %s is a terminal",
+                          strcmp(states, "-") == 0 ? "standard output" : states);
+    }
+    if (states && (strcmp(states, "-") == 0 ? !out || strcmp(out, "-") == 0
+                                            : out && tly_paths_are_one(out, states))) {
+        tly_refuse(report, EXIT_USAGE, "usage", "the result and the states go to one file");
+        tly_hint(report, "-o OUT.npy --carry-out FILE, and two names");
+        return EXIT_USAGE;
+    }
     if (!out || !tly_output_is_terminal(out)) {
         return EXIT_DONE;
     }
@@ -206,13 +284,40 @@ static int check_output(const job *j, tly_report *report)
     return EXIT_USAGE;
 }
 
-/* The operands of the word beside the arguments. */
-static int match_operands(job *j, tly_report *report)
+static int is_standard(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static int reads_standard_input(const job *j)
+{
+    int reads = is_standard(j->in);
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        reads |= is_standard(j->operands.of[i].given);
+    }
+    return reads;
+}
+
+/* The operands and the carry of the word beside the arguments. */
+static int match_tensors(job *j, tly_report *report)
 {
     const tly_options *o = j->options;
+    const char *verb = j->computer ? j->computer->verb : "run";
     tly_operands_read(j->word, &j->operands);
-    return tly_operands_match(&j->operands, j->computer ? j->computer->verb : "run", j->word,
-                              o->arg + o->args, o->named, o->operand_raw, j->in, report);
+    int status = tly_operands_match(&j->operands, verb, j->word, o->arg + o->args, o->named,
+                                    o->operand_raw, j->in, report);
+    if (!status) {
+        j->states.given = o->carry_in;
+        j->states.raw = o->carry_raw;
+        j->states.path = o->carry_out;
+        status = tly_states_match(&j->states, verb, j->word, j->in, report);
+    }
+    if (!status && is_standard(o->carry_in) && reads_standard_input(j)) {
+        tly_refuse(report, EXIT_USAGE, "carry_in", "standard input can be read only once");
+        tly_hint(report, "put one of the tensors into a file");
+        status = EXIT_USAGE;
+    }
+    return status;
 }
 
 static int read_and_judge(job *j, tly_report *report)
@@ -223,7 +328,7 @@ static int read_and_judge(job *j, tly_report *report)
         status = tly_job_check(j->word, &dtype, report);
     }
     if (!status) {
-        status = match_operands(j, report);
+        status = match_tensors(j, report);
     }
     if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
@@ -233,6 +338,9 @@ static int read_and_judge(job *j, tly_report *report)
     }
     if (!status) {
         status = tly_job_make(j->word, &j->input.npy, j->input.name, &j->operands, &j->job, report);
+    }
+    if (!status) {
+        status = tly_states_place(&j->states, &j->job.descriptor, report);
     }
     if (!status && j->options->given & OPTION_IN_PLACE) {
         status = check_in_place(&j->job, report);
@@ -255,6 +363,9 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
         status = tly_operands_load(&j.operands, report);
     }
     if (!status) {
+        status = tly_states_load(&j.states, report);
+    }
+    if (!status) {
         status = make_room(&j, report);
     }
     if (!status) {
@@ -265,6 +376,7 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
     tly_memory_free(j.buffer, j.result_bytes);
     tly_input_close(&j.input);
     tly_operands_close(&j.operands);
+    tly_states_close(&j.states);
     return status;
 }
 

@@ -79,7 +79,10 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
     const size_t dashes = strspn(option, "-");
     tly_suggestion guess = tly_suggest_begin(option, length);
     char name[32];
-    for (; *names; names++) {
+    snprintf(name, sizeof name, "%.*s", (int)(length - dashes), option + dashes);
+    const int is_carry_in = verb->options & OPTION_OPERANDS &&
+                            (strcmp(name, "carry_in") == 0 || strcmp(name, "carry-in") == 0);
+    for (; *names && !is_carry_in; names++) {
         tly_suggest_try(&guess, *names);
         if (strcmp(*names, "-o") == 0) {
             tly_suggest_alias(&guess, "--output", "-o");
@@ -92,9 +95,10 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
     tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_SUGGESTION, verb->name,
                (int)(length < 60 ? length : 60), option, TLY_SUGGESTED(&guess));
     tly_hint(report, "tally %s %s", verb->name, verb->usage);
-    snprintf(name, sizeof name, "%.*s", (int)(length - dashes), option + dashes);
     if (dashes > 0 && tly_operand_of(option + dashes) >= 0) {
         tly_hint(report, "operands have no dashes: %s", option + dashes);
+    } else if (is_carry_in) {
+        tly_hint(report, "what a scan begins with has no dashes: carry_in=FILE");
     } else if (!guess.best) {
         suggest_in_word(options, name, option[length] ? option + length + 1 : next, report);
     }
@@ -106,9 +110,16 @@ int tly_usage_argument(const tly_verb *verb, const tly_options *options, const c
 {
     const int takes_operands = (verb->options & OPTION_OPERANDS) != 0;
     tly_usage_refuse(verb, report, "too many arguments, from %s", argument);
-    if (takes_operands && tly_operand_of(options->arg[1]) >= 0) {
+    const int is_carry_out = strncmp(argument, "carry_out=", 10) == 0 ||
+                             strncmp(argument, "carry-out=", 10) == 0;
+    if (takes_operands &&
+        (tly_operand_of(options->arg[1]) >= 0 || tly_carry_in_of(options->arg[1]))) {
         tly_hint(report, "operands come last: tally %s '%s' %s %s", verb->name, options->arg[0],
                  argument, options->arg[1]);
+    } else if (verb->options & OPTION_CARRY_OUT && is_carry_out) {
+        tly_hint(report, "what is written is named by an option: --carry-out %s", argument + 10);
+    } else if (!takes_operands && tly_carry_in_of(argument)) {
+        tly_hint(report, "%s takes no tensors: carry=in in the word is enough", verb->name);
     } else if (!takes_operands && tly_operand_of(argument) >= 0) {
         tly_hint(report, "%s takes no operands: the word says what they are, as in %.1s=f32/0",
                  verb->name, argument);

@@ -54,3 +54,8 @@ int tly_operand_of(const char *argument)
     const int operand = argument[0] - 'a';
     return operand >= 0 && operand < TALLY_MAX_OPERANDS && argument[1] == '=' ? operand : -1;
 }
+
+const char *tly_carry_in_of(const char *argument)
+{
+    return strncmp(argument, "carry_in=", 9) == 0 ? argument + 9 : NULL;
+}

@@ -93,7 +93,8 @@ enum {
     OPTION_STEPS = 1 << 22,
     OPTION_PREFIX = 1 << 23,
     OPTION_OPERANDS = 1 << 24, /* no option: NAME=FILE or NAME=NUMBER may follow the arguments */
-    OPTION_WRT = 1 << 25
+    OPTION_WRT = 1 << 25,
+    OPTION_CARRY_OUT = 1 << 26
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -102,14 +103,16 @@ typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    int named; /* arguments NAME=... that follow them */
+    int named; /* arguments NAME=... of operands that follow them */
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
     const char *plans, *prefix, *raw, *run, *wrt;
-    const char *operand_data[TALLY_MAX_OPERANDS]; /* --data NAME=KIND */
-    const char *operand_raw[TALLY_MAX_OPERANDS];  /* --raw NAME=TENSOR */
-    int32_t threads, jobs, seconds;               /* 0: not given */
-    int64_t steps;                                /* likewise */
-    char plan[TLY_MOST_PLAN];                     /* every --plan K=V, comma-separated */
+    const char *operand_data[TALLY_MAX_OPERANDS];  /* --data NAME=KIND */
+    const char *operand_raw[TALLY_MAX_OPERANDS];   /* --raw NAME=TENSOR */
+    const char *carry_in, *carry_data, *carry_raw; /* carry_in=FILE, and the two of that name */
+    const char *carry_out;
+    int32_t threads, jobs, seconds; /* 0: not given */
+    int64_t steps;                  /* likewise */
+    char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */

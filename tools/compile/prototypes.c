@@ -6,15 +6,33 @@
 
 #include <inttypes.h>
 
-static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, const char *end,
+/* A word's tensors that are made or handed on. */
+typedef struct made {
+    tally_dtype out;
+    tally_dtype states; /* of a carry */
+    int32_t rank;       /* likewise */
+    int64_t sizes[TALLY_MAX_CARRY_RANK];
+} made;
+
+static void put_function(FILE *to, const tly_batch_line *line, const made *m, const char *end,
                          const char *more)
 {
     const tally_descriptor *d = &line->descriptor;
+    const char *states = d->carry ? tly_about_dtype_of(m->states)->c_type : NULL;
     fprintf(to, "int %s%s(const %s *in", line->name, end, tly_about_dtype_of(d->dtype)->c_type);
     for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
         fprintf(to, ", const %s *%c", tly_about_dtype_of(d->operands[i].dtype)->c_type, 'a' + i);
     }
-    fprintf(to, ", %s *out", tly_about_dtype_of(out)->c_type);
+    if (d->segment_dtype != 0) {
+        fprintf(to, ", const %s *offsets", tly_about_dtype_of(d->segment_dtype)->c_type);
+    }
+    if (d->carry & TALLY_CARRY_IN) {
+        fprintf(to, ", const %s *carry_in", states);
+    }
+    fprintf(to, ", %s *out", tly_about_dtype_of(m->out)->c_type);
+    if (d->carry & TALLY_CARRY_OUT) {
+        fprintf(to, ", %s *carry_out", states);
+    }
     for (int32_t i = 0, n = 0; i < d->rank; i++) {
         if (d->sizes[i] == TALLY_OPEN_SIZE) {
             fprintf(to, ", int64_t n%d", n++);
@@ -88,8 +106,25 @@ static void put_operand(FILE *to, const tally_descriptor *d, int operand, const 
                o->place == TALLY_PLACE_STRIDES ? o->strides : NULL, o->offset);
 }
 
+/* The states are those of the input's sizes, but for the axis. */
+static void put_carry(FILE *to, const tally_descriptor *d, const made *m, int32_t which,
+                      const char *name, const size *sizes)
+{
+    size kept[TALLY_MAX_CARRY_RANK];
+    for (int32_t i = 0; i < m->rank; i++) {
+        if (m->sizes[i] == TALLY_OPEN_SIZE) {
+            kept[i] = sizes[i];
+        } else {
+            snprintf(kept[i].text, sizeof kept[i].text, "%" PRId64, m->sizes[i]);
+        }
+    }
+    if (d->carry & which) {
+        put_tensor(to, name, m->states, m->rank, kept, NULL, 0);
+    }
+}
+
 static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *targets,
-                       tally_dtype out, tly_report *report)
+                       const made *m, tly_report *report)
 {
     const tally_descriptor *d = &line->descriptor;
     char word[TALLY_WORD_MAX];
@@ -105,8 +140,14 @@ static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *
     for (int i = 0; i < TALLY_MAX_OPERANDS && d->operands[i].dtype != 0; i++) {
         put_operand(to, d, i, in_sizes);
     }
-    put_tensor(to, "out", out, out_rank, out_sizes,
+    if (d->segment_dtype != 0) {
+        fprintf(to, " * offsets: %s %" PRId64 ", packed\n",
+                tally_dtype_name((tally_dtype)d->segment_dtype), d->segments + 1);
+    }
+    put_carry(to, d, m, TALLY_CARRY_IN, "carry_in", in_sizes);
+    put_tensor(to, "out", m->out, out_rank, out_sizes,
                d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL, d->out_offset);
+    put_carry(to, d, m, TALLY_CARRY_OUT, "carry_out", in_sizes);
     fputs(" * levels:", to);
     for (size_t i = 0; i < targets->count; i++) {
         fprintf(to, "%s%s", i > 0 ? ", " : " ", targets->selectors[i]);
@@ -119,14 +160,17 @@ static int put_line(FILE *to, const tly_batch_line *line, const tly_targets *tar
                     tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
-    tally_dtype out;
-    if (tally_descriptor_result(&line->descriptor, NULL, NULL, &out, &error) != TALLY_OK) {
+    const tally_descriptor *d = &line->descriptor;
+    made m = { .rank = 0 };
+    if (tally_descriptor_result(d, NULL, NULL, &m.out, &error) != TALLY_OK ||
+        (d->carry != 0 &&
+         tally_descriptor_carry(d, &m.rank, m.sizes, &m.states, &error) != TALLY_OK)) {
         return tly_adopt(report, &error);
     }
-    const int status = put_comment(to, line, targets, out, report);
+    const int status = put_comment(to, line, targets, &m, report);
     if (!status) {
-        put_function(to, line, out, "", "");
-        put_function(to, line, out, "_part", ", int64_t part, int64_t parts");
+        put_function(to, line, &m, "", "");
+        put_function(to, line, &m, "_part", ", int64_t part, int64_t parts");
     }
     return status;
 }

@@ -65,7 +65,7 @@ static char *place_of(const char *path)
 }
 
 /* What is no regular file, as /dev/null, may be written by several. */
-static int are_one(const char *a, const char *b)
+int tly_paths_are_one(const char *a, const char *b)
 {
     struct stat of_a, of_b;
     const int there = stat(a, &of_a) == 0, both = there && stat(b, &of_b) == 0;
@@ -87,13 +87,13 @@ int tly_new_files_are_apart(const tly_new_files *files, char *const *read, size_
 {
     for (const tly_new_file *file = files->first; file; file = file->next) {
         for (const tly_new_file *other = file->next; other; other = other->next) {
-            if (are_one(file->path, other->path)) {
+            if (tly_paths_are_one(file->path, other->path)) {
                 return tly_refuse(report, EXIT_USAGE, "usage", "%s is to be two outputs",
                                   file->path);
             }
         }
         for (size_t i = 0; i < count; i++) {
-            if (are_one(file->path, read[i])) {
+            if (tly_paths_are_one(file->path, read[i])) {
                 return tly_refuse(report, EXIT_USAGE, "usage",
                                   "%s is read, and would be written over", file->path);
             }

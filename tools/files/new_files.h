@@ -6,6 +6,9 @@
 
 #include "file.h"
 
+/* Whether two paths lead to one regular file, which need not be there. */
+int tly_paths_are_one(const char *a, const char *b);
+
 typedef struct tly_new_file {
     struct tly_new_file *next;
     char *path, *text;

@@ -32,7 +32,7 @@ typedef int (*tly_npy_pull)(void *user, void *to, size_t bytes, tly_report *repo
  * are no .npy that is taken: the message says why. */
 int tly_npy_read(tly_npy_pull pull, void *user, const char *name, tly_npy *npy, tly_report *report);
 
-/* Writes the version 1.0 header of a C-order tensor of rank up to TALLY_MAX_RANK to `header`,
+/* Writes the version 1.0 header of a C-order tensor of rank up to TALLY_MAX_CARRY_RANK to `header`,
  * NPY_MAX_HEADER bytes, and returns its length, a multiple of 64. */
 size_t tly_npy_format(tally_dtype dtype, int rank, const int64_t *sizes, char *header);
 

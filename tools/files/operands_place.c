@@ -222,6 +222,9 @@ tly_touched tly_operand_reach(const tally_descriptor *d, int operand)
                                : extends                       ? reach.count
                                                                : 0;
         const int64_t last = stride * (d->sizes[dim] - 1); /* the library has checked it */
+        if (d->sizes[dim] == 0 && stride == 0) {
+            continue; /* the same for each of no indices */
+        }
         if (d->sizes[dim] == 0) {
             return (tly_touched){ 0, -1, 0 };
         }

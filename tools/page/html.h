@@ -49,6 +49,9 @@ void tly_html_order(const tly_page *page, tly_text *to);  /* html_order.c */
 void tly_html_code(const tly_page *page, tly_text *to);   /* html_code.c */
 void tly_html_bytes(const tly_page *page, tly_text *to);  /* html_bytes.c */
 
+/* html_stages.c: the two tensors of a carry, if the word has them. */
+void tly_tell_carry(const tally_descriptor *descriptor, tly_text *to);
+
 /* ---- html_cuts.c: lengths that are cut into pieces ---- */
 
 enum { TLY_PIECES = 6 };

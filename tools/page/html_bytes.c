@@ -188,6 +188,22 @@ static void write_measured(const tly_page *page, tly_text *to)
 
 /* ---- all of it ---- */
 
+/* `which` of the two tensors of a carry. */
+static double write_bytes_of_states(const tally_descriptor *d, int32_t which, const char *name,
+                                    tly_text *to)
+{
+    int64_t sizes[TALLY_MAX_CARRY_RANK], count = 1;
+    int32_t rank;
+    tally_dtype dtype;
+    if (!(d->carry & which) || tally_descriptor_carry(d, &rank, sizes, &dtype, NULL) != TALLY_OK) {
+        return 0;
+    }
+    for (int32_t k = 0; k < rank; k++) {
+        count *= sizes[k];
+    }
+    return write_bytes_of(name, count, dtype, to);
+}
+
 void tly_html_bytes(const tly_page *page, tly_text *to)
 {
     const tally_descriptor *d = &page->job->descriptor;
@@ -204,7 +220,9 @@ void tly_html_bytes(const tly_page *page, tly_text *to)
         bytes += write_bytes_of(name, tly_operand_reach(d, i).count,
                                 (tally_dtype)d->operands[i].dtype, to);
     }
+    bytes += write_bytes_of_states(d, TALLY_CARRY_IN, "read, carry_in", to);
     bytes += write_bytes_of("written", (int64_t)out->count, out->dtype, to);
+    bytes += write_bytes_of_states(d, TALLY_CARRY_OUT, "written, carry_out", to);
     tly_text_print(
         to,
         "<tr class=\"total\"><th scope=\"row\">moved</th><td></td><td></td><td>%s</td></tr>"

@@ -127,6 +127,57 @@ static void tell(order *o, const char *title, const char *text, const char *expr
     end_step(o);
 }
 
+/* "1 × 64 f32". */
+static void tell_states(const tally_descriptor *d, tly_text *to)
+{
+    int64_t sizes[TALLY_MAX_CARRY_RANK];
+    int32_t rank = 0;
+    tally_dtype dtype = TALLY_DTYPE_NONE;
+    (void)tally_descriptor_carry(d, &rank, sizes, &dtype, NULL);
+    for (int32_t k = 0; k < rank; k++) {
+        tly_text_print(to, k ? " × %s" : "%s", tly_count(sizes[k]));
+    }
+    tly_text_print(to, " %s", tally_dtype_name(dtype));
+}
+
+/* Boxes from left to right: states, the scan, states. */
+void tly_tell_carry(const tally_descriptor *d, tly_text *to)
+{
+    static const struct {
+        int32_t which;
+        int x, arrow; /* where the box begins, and the arrow behind or before it */
+        const char *name;
+    } boxes[] = { { TALLY_CARRY_IN, 10, 150, "carry_in" },
+                  { TALLY_CARRY_OUT, 390, 340, "carry_out" } };
+    if (!d->carry) {
+        return;
+    }
+    tly_text_print(to, "<figure><div class=\"wide\"><svg role=\"img\" aria-label=\"States go into "
+                       "the scan and out of it; the text below says which\" width=\"540\" "
+                       "height=\"60\" viewBox=\"0 0 540 60\"><rect class=\"cell\" x=\"200\" "
+                       "y=\"10\" width=\"140\" height=\"40\"/><text text-anchor=\"middle\" "
+                       "x=\"270\" y=\"34\">the scan</text>");
+    for (int i = 0; i < 2; i++) {
+        if (d->carry & boxes[i].which) {
+            tly_text_print(to,
+                           "<rect class=\"cell\" x=\"%d\" y=\"10\" width=\"140\" height=\"40\"/>"
+                           "<text text-anchor=\"middle\" x=\"%d\" y=\"28\">%s</text>"
+                           "<text class=\"kept\" text-anchor=\"middle\" x=\"%d\" y=\"44\">",
+                           boxes[i].x, boxes[i].x + 70, boxes[i].name, boxes[i].x + 70);
+            tell_states(d, to);
+            tly_text_print(
+                to, "</text><path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%d 30H%d\"/>",
+                boxes[i].arrow, boxes[i].arrow + 46);
+        }
+    }
+    tly_text_print(to, "</svg></div><figcaption>%s%s%s</figcaption></figure>",
+                   d->carry & TALLY_CARRY_IN ? "Each scan begins with its state in carry_in, or "
+                                               "from nothing if a call has none."
+                                             : "",
+                   d->carry == (TALLY_CARRY_IN | TALLY_CARRY_OUT) ? " " : "",
+                   d->carry & TALLY_CARRY_OUT ? "Its last state goes to carry_out." : "");
+}
+
 void tly_tell_map(order *o)
 {
     const char *map = o->page->job->descriptor.map;

@@ -201,6 +201,7 @@ void tly_html_tensor(const tly_page *page, tly_text *to)
         tly_text_print(to, "</figcaption>");
     }
     tly_text_print(to, "</figure>");
+    tly_tell_carry(w.d, to);
     if (w.d->rank > 0) {
         write_table(&w, page->job);
     }

@@ -1190,6 +1190,26 @@ struct operand_facts {
     facts all[TALLY_MAX_OPERANDS];
 };
 
+/* The two tensors of a carry; the same for both. */
+struct carry_facts {
+    std::int32_t which = 0; /* TALLY_CARRY_... */
+    dtype type = dtype::none;
+    std::int64_t count = 0;
+};
+
+inline carry_facts carry_of(const tally_descriptor &d) noexcept
+{
+    std::int64_t sizes[TALLY_MAX_CARRY_RANK] = {};
+    std::int32_t rank = 0;
+    tally_dtype type = TALLY_DTYPE_NONE;
+    if (d.carry == 0 || tally_descriptor_carry(&d, &rank, sizes, &type, nullptr) != TALLY_OK)
+        return {};
+    std::int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= sizes[i];
+    return { d.carry, static_cast<dtype>(type), count };
+}
+
 inline facts input_of(const tally_descriptor &d) noexcept
 {
     const dims sizes(d.sizes, d.rank);
@@ -1239,6 +1259,26 @@ inline result<void> fits(const argument &a, const facts &wanted) noexcept
                         "stride %lld of axis %d of %s, and the kernel's is %lld",
                         static_cast<long long>(a.strides[d]), d, a.name,
                         static_cast<long long>(wanted.strides[d]));
+    }
+    return within(a);
+}
+
+/* Checks a tensor of states: it is packed, and has as many elements as the kernel wants. */
+inline result<void> fits(const argument &a, const carry_facts &wanted) noexcept
+{
+    result<void> right = whole(a);
+    if (right)
+        right = same_type(a, wanted.type, "the kernel's");
+    if (right && a.sizes.count() != wanted.count)
+        right = fail(status::invalid, "sizes", "%s has %lld elements, and the kernel's has %lld",
+                     a.name, static_cast<long long>(a.sizes.count()),
+                     static_cast<long long>(wanted.count));
+    if (!right || wanted.count == 0)
+        return right;
+    const dims packed = a.sizes.packed();
+    for (int d = 0; d < a.sizes.rank(); d++) {
+        if (a.sizes[d] > 1 && a.strides[d] != packed[d])
+            return fail(status::invalid, a.name, "%s is not packed", a.name);
     }
     return within(a);
 }
@@ -1434,6 +1474,12 @@ inline tally_kernel_options raw_of(const kernel_options &from) noexcept
  * copied: the tensors must be there until the run has ended.
  *
  *   kernel.run(x, tally::operands(mask, scale), y);
+ *
+ * The states of a carry are added by carry_in and carry_out. They are packed, and may leave out
+ * the axis: one state of one scan is a tally::scalar or an array of one element. Both may be the
+ * same tensor. Without carry_in a scan begins from nothing.
+ *
+ *   kernel.run(x, tally::operands().carry_in(state).carry_out(state), y);
  */
 class operands {
 public:
@@ -1447,16 +1493,26 @@ public:
     }
     int count() const noexcept { return count_; }
 
+    /** Sets the states that the scan begins with. */
+    template <class States> operands &carry_in(const States &states) noexcept
+    {
+        set(carry_in_, detail::viewed(states));
+        return *this;
+    }
+    /** Sets where the scan stores its last states. */
+    template <class States> operands &carry_out(States &&states) noexcept
+    {
+        detail::must_be_written<States &&>();
+        const auto seen = detail::viewed(states);
+        set(carry_out_, seen);
+        made_ = seen.data();
+        return *this;
+    }
+
 private:
     friend class kernel;
 
-    template <class T> void add(const view<T> &each) noexcept
-    {
-        const detail::argument a = detail::access::of("", each);
-        all_[count_++] = {
-            a.type, a.sizes, a.strides, a.room, a.before, a.is_strided, each.data()
-        };
-    }
+    template <class T> void add(const view<T> &each) noexcept { set(all_[count_++], each); }
 
     /* A view of any element type. */
     struct one {
@@ -1467,16 +1523,26 @@ private:
         const void *data = nullptr;
     };
 
-    detail::argument argument_of(int i) const noexcept
+    template <class T> static void set(one &to, const view<T> &from) noexcept
     {
-        const one &o = all_[i];
-        return {
-            detail::operand_names[i], o.type, o.sizes, o.strides, o.room, o.before, o.is_strided
-        };
+        const detail::argument a = detail::access::of("", from);
+        to = { a.type, a.sizes, a.strides, a.room, a.before, a.is_strided, from.data() };
+    }
+
+    static detail::argument argument_of(const char *name, const one &o) noexcept
+    {
+        return { name, o.type, o.sizes, o.strides, o.room, o.before, o.is_strided };
+    }
+
+    bool is_empty() const noexcept
+    {
+        return count_ == 0 && carry_in_.type == dtype::none && carry_out_.type == dtype::none;
     }
 
     int count_ = 0;
     one all_[TALLY_MAX_OPERANDS];
+    one carry_in_, carry_out_; /* of dtype::none: not set */
+    void *made_ = nullptr;     /* the elements of carry_out_ */
 };
 
 /**
@@ -1491,7 +1557,7 @@ public:
     kernel(kernel &&other) noexcept
         : context_(std::move(other.context_)), kernel_(std::exchange(other.kernel_, nullptr)),
           in_(std::exchange(other.in_, {})), out_(std::exchange(other.out_, {})),
-          operands_(std::exchange(other.operands_, {}))
+          operands_(std::exchange(other.operands_, {})), carry_(std::exchange(other.carry_, {}))
     {
     }
     kernel &operator=(kernel &&other) noexcept
@@ -1503,6 +1569,7 @@ public:
             in_ = std::exchange(other.in_, {});
             out_ = std::exchange(other.out_, {});
             operands_ = std::exchange(other.operands_, {});
+            carry_ = std::exchange(other.carry_, {});
         }
         return *this;
     }
@@ -1523,8 +1590,8 @@ public:
         detail::must_be_written<Out &&>();
         return run_views(detail::viewed(in), operands(), detail::viewed(out), options);
     }
-    /** The same for kernels with operands. Their tensors are checked as the input is, and none may
-     *  overlap the output. */
+    /** The same for kernels with operands or a carry. Their tensors are checked as the input is,
+     *  and none may overlap the output. */
     template <class In, class Out>
     result<void> try_run(const In &in, const operands &with, Out &&out,
                          const run_options &options = {}) const noexcept
@@ -1640,8 +1707,21 @@ private:
                                 "%d operands, and the kernel has %d", with.count_, count);
         result<void> right;
         for (int i = 0; i < count && right; i++)
-            right = detail::fits(with.argument_of(i), operands_.all[i]);
-        return right;
+            right = detail::fits(operands::argument_of(detail::operand_names[i], with.all_[i]),
+                                 operands_.all[i]);
+        if (right)
+            right = fit_states("carry_in", TALLY_CARRY_IN, with.carry_in_);
+        return right ? fit_states("carry_out", TALLY_CARRY_OUT, with.carry_out_) : right;
+    }
+
+    result<void> fit_states(const char *name, std::int32_t which,
+                            const operands::one &states) const noexcept
+    {
+        if (states.type == dtype::none)
+            return {}; /* the library knows whether they may be missing */
+        if ((carry_.which & which) == 0)
+            return detail::fail(status::invalid, name, "the kernel's word does not name %s", name);
+        return detail::fits(operands::argument_of(name, states), carry_);
     }
 
     template <class T, class U>
@@ -1657,7 +1737,7 @@ private:
         if (!right)
             return right;
         const T *const first = detail::origin(in.data(), in_.offset);
-        if (with.count_ == 0)
+        if (with.is_empty())
             return try_run_unchecked(first, detail::origin(out.data(), out_.offset), options);
         tally_buffers buffers = {};
         buffers.size = sizeof buffers;
@@ -1668,6 +1748,8 @@ private:
             buffers.operand[i] = detail::origin(static_cast<const char *>(with.all_[i].data),
                                                 operands_.all[i].offset * bytes);
         }
+        buffers.carry_in = with.carry_in_.data;
+        buffers.carry_out = with.made_;
         return try_run_buffers(buffers, options);
     }
 
@@ -1675,6 +1757,7 @@ private:
     tally_kernel *kernel_ = nullptr;
     detail::facts in_, out_;
     detail::operand_facts operands_;
+    detail::carry_facts carry_;
 };
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -1777,6 +1860,22 @@ public:
         const result<kernel> made = try_make(word, in, out, options);
         return made ? made->try_run(in, with, out) : result<void>(made.error());
     }
+    /** Computes a new tensor from `in` and operands, in the same ways. */
+    template <class Element = void, class In>
+    auto try_run(std::string_view word, const In &in, const operands &with,
+                 const kernel_options &options = {}) const noexcept
+        -> result<tensor<detail::result_element<Element, In>>>
+    {
+        using made_of = detail::result_element<Element, In>;
+        const result<descriptor> what = detail::describe(
+            word, detail::access::of("in", detail::viewed(in)), dtype_of_v<made_of>);
+        const result<kernel> k = what ? try_make(*what, options) : result<kernel>(what.error());
+        if (!k)
+            return k.error();
+        result<tensor<made_of>> made = tensor<made_of>::try_create(k->output().sizes);
+        const result<void> right = made ? k->try_run(in, with, *made) : result<void>(made.error());
+        return right ? std::move(made) : result<tensor<made_of>>(right.error());
+    }
     /** Runs a scan in place: its result replaces its input. */
     template <class InOut>
     result<void> try_run_in_place(std::string_view word, InOut &&x,
@@ -1806,6 +1905,7 @@ public:
         made.out_ = detail::output_of(what.raw(), *output);
         for (int i = 0; i < TALLY_MAX_OPERANDS && what.raw().operands[i].dtype != 0; i++)
             made.operands_.all[i] = detail::operand_of(what.raw(), i);
+        made.carry_ = detail::carry_of(what.raw());
         return made;
     }
     /** Makes the kernel for a complete word, "cumprod:f32:3x4:axis=1". */
@@ -1878,6 +1978,13 @@ public:
              const kernel_options &options = {}) const
     {
         try_run(word, in, with, out, options).value();
+    }
+    template <class Element = void, class In>
+    auto run(std::string_view word, const In &in, const operands &with,
+             const kernel_options &options = {}) const
+        -> tensor<detail::result_element<Element, In>>
+    {
+        return try_run<Element>(word, in, with, options).value();
     }
     template <class Element = void, class In>
     auto run(std::string_view word, const In &in, const kernel_options &options = {}) const
