@@ -125,13 +125,17 @@ static double number_at(int32_t dtype, const void *at, int64_t i)
 static int is_same(int32_t dtype, const void *a, const void *b, int64_t i, int is_exact)
 {
     const size_t each = bytes_of(dtype);
+    const int is_float = dtype == TALLY_F64 || dtype == TALLY_F32 || dtype == TALLY_F16;
     if (memcmp((const char *)a + (size_t)i * each, (const char *)b + (size_t)i * each, each) == 0) {
         return 1;
     }
-    if (is_exact) {
+    if (!is_float) {
         return 0;
     }
     const double x = number_at(dtype, a, i), y = number_at(dtype, b, i);
+    if (is_exact || isnan(x) || isnan(y)) {
+        return isnan(x) && isnan(y);
+    }
     const double most = dtype == TALLY_F64 ? 1e-12 : dtype == TALLY_F32 ? 4e-5 : 0x1p-9;
     return fabs(x - y) <= most * fmax(fabs(x), fabs(y));
 }
@@ -142,8 +146,8 @@ static int is_same(int32_t dtype, const void *a, const void *b, int64_t i, int i
 typedef struct parts {
     tally_descriptor whole, part;
     int64_t outer, inner, first, count;
-    char *in, *out;             /* of the whole */
-    char *operand, *my_operand; /* like the input, or NULL */
+    char *in, *out;                   /* of the whole */
+    char *operand[2], *my_operand[2]; /* like the input, or NULL */
     char *my_in, *my_out, *again;
     char *given, *after, *my_after; /* states, or NULL */
     size_t states;
@@ -209,11 +213,16 @@ static void begin(parts *p, const char *word, uint64_t *r)
     p->my_out = room(count * bytes_of(p->whole.out_dtype));
     p->again = room(count * bytes_of(p->whole.out_dtype));
     fill(r, p->whole.dtype, p->in, (int64_t)count);
-    if (p->whole.operands[0].dtype != 0) {
-        const int32_t dtype = p->whole.operands[0].dtype;
-        p->operand = room(count * bytes_of(dtype));
-        p->my_operand = room(count * bytes_of(dtype));
-        fill(r, dtype, p->operand, (int64_t)count);
+    for (int k = 0; k < 2 && p->whole.operands[k].dtype != 0; k++) {
+        const int32_t dtype = p->whole.operands[k].dtype;
+        p->operand[k] = room(count * bytes_of(dtype));
+        p->my_operand[k] = room(count * bytes_of(dtype));
+        fill(r, dtype, p->operand[k], (int64_t)count);
+    }
+    if (p->whole.flags & TALLY_NAN_IGNORE) { /* the first half of all, and a few */
+        for (size_t i = 0; i < count; i++) {
+            ((double *)p->in)[i] = i < count / 2 || one_in(r, 3) ? NAN : ((double *)p->in)[i];
+        }
     }
     if (p->whole.carry != 0 &&
         tally_descriptor_carry(&p->whole, &carry_rank, sizes, &state, NULL) == TALLY_OK) {
@@ -230,8 +239,9 @@ static void begin(parts *p, const char *word, uint64_t *r)
 
 static void end(parts *p)
 {
-    char *const all[] = { p->in,      p->out,   p->my_in, p->my_out,   p->again,
-                          p->operand, p->given, p->after, p->my_after, p->my_operand };
+    char *const all[] = { p->in,    p->out,        p->my_in,      p->my_out,
+                          p->again, p->operand[0], p->operand[1], p->my_operand[1],
+                          p->given, p->after,      p->my_after,   p->my_operand[0] };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         free(all[k]);
     }
@@ -248,7 +258,8 @@ static int64_t run_whole(parts *p)
     d.carry = TALLY_CARRY_IN | TALLY_CARRY_OUT;
     b.in = p->in;
     b.out = p->out;
-    b.operand[0] = p->operand;
+    b.operand[0] = p->operand[0];
+    b.operand[1] = p->operand[1];
     b.carry_in = p->whole.carry & TALLY_CARRY_IN ? p->given : NULL;
     b.carry_out = p->after != NULL ? p->after : unwanted;
     EXPECT(tally_kernel_create(context, &d, NULL, &kernel, &error) == TALLY_OK &&
@@ -275,15 +286,15 @@ static void run_parts(parts *p, tally_mpi_way way, int is_in_place, char *to, co
     tally_error error = TALLY_ERROR_INIT;
     tally_buffers b = TALLY_BUFFERS_INIT;
     take_part(p, p->whole.dtype, p->in, p->my_in);
-    if (p->operand != NULL) {
-        take_part(p, p->whole.operands[0].dtype, p->operand, p->my_operand);
+    for (int k = 0; k < 2 && p->operand[k] != NULL; k++) {
+        take_part(p, p->whole.operands[k].dtype, p->operand[k], p->my_operand[k]);
+        b.operand[k] = p->my_operand[k];
     }
     if (is_in_place) {
         memcpy(to, p->my_in, (size_t)count_of(&p->part) * bytes_of(p->whole.dtype));
     }
     b.in = is_in_place ? to : p->my_in;
     b.out = to;
-    b.operand[0] = p->my_operand;
     b.carry_in = p->given;
     b.carry_out = p->my_after;
     be_late();
@@ -316,7 +327,7 @@ static void compare(parts *p, const char *word, tally_mpi_way way, int is_exact)
     }
 }
 
-/* Words whose order is the plain loop's, or whose order rounds nothing. */
+/* Words whose order rounds nothing. */
 static int is_loop(const tally_descriptor *d)
 {
     const int is_float = d->dtype == TALLY_F32 || d->dtype == TALLY_F64 || d->dtype == TALLY_F16;
@@ -344,6 +355,7 @@ static void scans(int share)
         "cummax:f16:7x90:axis=1,exclusive",
         "cummin:i32:300:axis=0,reverse",
         "cummin:f64:20x30x4:axis=1,exclusive,nan=ignore",
+        "cummax:f64:60x5:axis=0,nan=ignore",
         "cumlogsumexp:f32:60x20:axis=0",
         "cumlogsumexp:f64:5x80:axis=1,reverse,exclusive",
         "cumlogsumexp:f16:40x6:axis=0",
@@ -356,7 +368,10 @@ static void scans(int share)
         "cumlogsumexp:f64:30x4:axis=0,carry=in+out",
         "cumsum:i32:3x50:axis=1,reverse,carry=out",
         "cumprod:f32:6x80:axis=1,exclusive,map=1-x/64,post=x*y",
-        "cumsum:f32:70x80:axis=0,a=f32,map=x*a,post=y/a",
+        "cumsum:f32:70x200:axis=0,a=f32,map=x*a,post=y/a",
+        "cumprod:f32:12x40:axis=1,a=f32,b=f32,map=(1+x)/b-a,post=x*y",
+        "cumsum:f64:30x11:axis=0,reverse,a=f64,b=f64,map=x*b,post=y+a",
+        "cumsum:f32:3x20x600:axis=1,carry=in+out",
         "cumsum:f32:40x9:axis=0,exclusive,a=f32,post=a*y",
         "cummax:f32:8x50:axis=1,map=0-x",
         "cumsum:f32:2x0x3:axis=1,carry=in+out",
@@ -369,11 +384,12 @@ static void scans(int share)
             continue;
         }
         begin(&p, words[w], &r);
-        const int64_t chunk = run_whole(&p);
+        run_whole(&p);
         for (int k = 0; k < (ranks == 2 || ranks == 3 ? 2 : 1); k++) {
             cut(&p, &r, 1);
             compare(&p, words[w], TALLY_MPI_TOTALS, is_loop(&p.whole));
-            compare(&p, words[w], TALLY_MPI_CHAIN, chunk == 1);
+            compare(&p, words[w], TALLY_MPI_CHAIN,
+                    is_loop(&p.whole) || p.whole.order == TALLY_ORDER_SERIAL || p.inner >= 16);
         }
         end(&p);
     }
@@ -413,6 +429,39 @@ static float wild(uint64_t *r, int is_sum, float state)
         return (state > 0 ? -1.0f : 1.0f) * (float)(1 + shift % 3) * 1e38f;
     }
     return ldexpf(1.25f, fabsf(state) > 1 || one_in(r, 9) ? -shift : shift);
+}
+
+/* Products that the plain loop loses, or keeps at zero: none may become infinite or NaN. */
+static void range_by_hand(void)
+{
+    enum { LENGTH = 5 };
+    static const struct {
+        float x[LENGTH];
+        int counts[3];
+    } cases[] = {
+        { { 0, 1e30f, 1e30f, 1, 1 }, { 1, 2, 2 } },
+        { { 1e-30f, 1e-16f, 1e30f, 1e30f, 1e30f }, { 1, 2, 2 } },
+        { { 1e-30f, 1e-30f, 1e30f, 1e30f, 1e30f }, { 3, 1, 1 } },
+        { { 1e-10f, 1e-37f, 1e20f, 1e20f, 1e20f }, { 2, 1, 2 } },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases && ranks > 2; k++) {
+        uint64_t r = 1;
+        parts p;
+        begin(&p, "cumprod:f32:5:axis=0", &r);
+        memcpy(p.in, cases[k].x, sizeof cases[k].x);
+        for (int before = 0; before < rank && before < 3; before++) {
+            p.first += cases[k].counts[before];
+        }
+        p.count = rank < 3 ? cases[k].counts[rank] : 0;
+        p.part = p.whole;
+        p.part.sizes[0] = p.count;
+        run_parts(&p, TALLY_MPI_TOTALS, 0, p.my_out, "cumprod");
+        for (int64_t i = 0; i < p.count; i++) {
+            EXPECT(isfinite(((float *)p.my_out)[i]), "case %zu, %d: %g", k, (int)i,
+                   (double)((float *)p.my_out)[i]);
+        }
+        end(&p);
+    }
 }
 
 static void range(int share)
@@ -587,6 +636,7 @@ int main(int argc, char **argv)
         chunks();
     }
     range(share);
+    range_by_hand();
     failures_of_one();
     failures_of_all();
     tally_context_destroy(&context);

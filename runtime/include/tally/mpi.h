@@ -25,9 +25,10 @@ typedef enum tally_mpi_way {
     /** Each rank waits for the state after the part before its own, scans, and hands its state on.
      *  Input is read once. Lanes go in blocks, so that ranks work at the same time where there are
      *  many lanes; a single lane takes as long as one process would. The bits are those of one
-     *  kernel on the whole tensor where the order is the plain loop's: with order=serial, along an
-     *  axis with packed elements of other dimensions inside, for integers, cummax and cummin. Else
-     *  they are if parts end at multiples of tally_kernel_chunk. */
+     *  kernel on the whole tensor where the order is the plain loop's: with order=serial, for
+     *  integers, cummax and cummin, and along an axis with 16 packed elements or more of other
+     *  dimensions inside. Else they are if parts end at multiples of tally_kernel_chunk, and each
+     *  has so many elements along the axis. */
     TALLY_MPI_CHAIN = 1
 } tally_mpi_way;
 
@@ -98,16 +99,20 @@ static inline size_t tally_mpi__lay_out(tally_mpi__job *j)
     return bytes;
 }
 
+/* Kernels for blocks. Few rows can have another order than many, and so other bits, which the
+ * elements between cuts tell. Then there is one block. */
 static inline tally_status tally_mpi__make_blocks(tally_mpi__job *j, tally_context *context,
                                                   tally_error *error)
 {
     tally_status status = TALLY_OK;
+    j->is_cut = j->blocks > 1;
     for (int b = 0; b < j->blocks && j->blocks > 1 && status == TALLY_OK; b++) {
         tally_descriptor d;
         const int64_t first = tally_mpi__first(j, b);
         const int64_t end = b + 1 < j->blocks ? tally_mpi__first(j, b + 1) : j->scan.sizes[j->cut];
         tally_mpi__slice(&j->scan, j->cut, first, end - first, &d);
         status = tally_kernel_create(context, &d, NULL, &j->block[b], error);
+        j->is_cut = j->is_cut && tally_kernel_chunk(j->block[b]) == tally_kernel_chunk(j->whole);
     }
     return status;
 }
@@ -253,6 +258,7 @@ static inline tally_status tally_mpi__run(tally_mpi__job *j, tally_context *cont
     values[3] = j->has_totals;
     values[4] = j->length > 0 || j->is_given ? j->place : j->ranks;
     values[5] = -j->is_given;
+    values[6] = j->is_cut;
     status = tally_mpi__agree(j, status, values, error);
     if (status != TALLY_OK) {
         return status;
@@ -267,6 +273,7 @@ static inline tally_status tally_mpi__run(tally_mpi__job *j, tally_context *cont
     }
     const int has_totals = values[3] == 1;
     j->is_given = values[5] < 0;
+    j->blocks = values[6] == 1 ? j->blocks : 1;
     for (int b = 0; b < j->blocks; b++) {
         j->chained[b] = has_totals ? j->ranks : (int)values[4];
     }

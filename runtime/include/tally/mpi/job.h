@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_MPI__BLOCKS = 64, TALLY_MPI__HEAD = 64, TALLY_MPI__AGREED = 6 };
+enum { TALLY_MPI__BLOCKS = 64, TALLY_MPI__HEAD = 64, TALLY_MPI__AGREED = 7 };
 
 /* Everything that a call has. Zeroed, it owns nothing. */
 typedef struct tally_mpi__job {
@@ -32,6 +32,7 @@ typedef struct tally_mpi__job {
     int32_t cut;           /* the dimension that blocks cut */
     int blocks;
     size_t outer, inner; /* lanes outside of and inside of that dimension */
+    int is_cut;          /* blocks have the bits of the whole part */
     int is_guarded;      /* floats whose totals may leave the range */
     int has_totals;
     size_t row;                         /* bytes of what one rank tells all others */

@@ -76,8 +76,9 @@ static inline int64_t tally_mpi__first(const tally_mpi__job *j, int block)
            (size % j->blocks < block ? size % j->blocks : (int64_t)block);
 }
 
-/* Several blocks for each rank, cut along the outermost dimension that has so many indices, or the
- * largest. Blocks of packed elements have 64 or more, so that ranks read whole lines. */
+/* Several blocks for each rank, cut along the outermost dimension that has enough indices for them,
+ * or the one that makes most. Blocks have two indices or more, and of packed elements 64, so that
+ * ranks read whole lines. */
 static inline void tally_mpi__find_blocks(tally_mpi__job *j)
 {
     const tally_descriptor *s = &j->scan;
@@ -85,7 +86,7 @@ static inline void tally_mpi__find_blocks(tally_mpi__job *j)
     wanted = wanted < TALLY_MPI__BLOCKS ? wanted : (int64_t)TALLY_MPI__BLOCKS;
     j->cut = 0;
     for (int32_t k = 0; k < s->rank && most < wanted; k++) {
-        const int64_t size = k < s->rank - 1 ? s->sizes[k] : s->sizes[k] / 64;
+        const int64_t size = s->sizes[k] / (k < s->rank - 1 ? 2 : 64);
         if (k != s->axis && size > most) {
             most = size;
             j->cut = k;
