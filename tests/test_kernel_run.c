@@ -158,6 +158,8 @@ Test(kernel_run, buffers)
     cr_expect(memcmp(out, expected, sizeof out) == 0);
     cr_expect_eq(used, 1);
     memset(out, 0, sizeof out);
+    cr_expect_eq(tally_kernel_check_buffers(kernel, &buffers, &error), TALLY_OK);
+    cr_expect_eq(out[0], 0);
     const tally_buffers none = TALLY_BUFFERS_INIT, short_one = { .size = sizeof(size_t) },
                         unaligned = { .size = sizeof none, .in = (char *)in + 4, .out = out };
     const struct {
@@ -180,6 +182,13 @@ Test(kernel_run, buffers)
                      TALLY_INVALID, "case %zu", k);
         cr_expect_str_eq(error.field, bad[k].field, "case %zu: %s", k, error.message);
         cr_expect_eq(out[0], 0);
+        tally_error checked = TALLY_ERROR_INIT;
+        if (bad[k].threads == 0) {
+            cr_expect_eq(tally_kernel_check_buffers(bad[k].kernel, bad[k].buffers, &checked),
+                         TALLY_INVALID, "case %zu", k);
+            cr_expect_eq(memcmp(&checked, &error, sizeof error), 0, "case %zu: %s", k,
+                         checked.message);
+        }
     }
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
@@ -287,6 +296,8 @@ Test(kernel_run, operands_that_are_refused)
             memset(before, 1, BYTES);
             cr_expect_eq(tally_kernel_run_buffers(kernel, &buffers, &options, &error),
                          cases[c].status, "case %zu, %s: %s", c, word, error.message);
+            cr_expect_eq(tally_kernel_check_buffers(kernel, &buffers, NULL), cases[c].status,
+                         "case %zu, %s", c, word);
             cr_expect_str_eq(error.field, cases[c].field, "case %zu, %s: %s", c, word, error.field);
             cr_expect_not_null(strstr(error.message, cases[c].message), "case %zu, %s: %s", c, word,
                                error.message);

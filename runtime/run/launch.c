@@ -518,3 +518,21 @@ tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_bu
     tally_status status = tly_buffers_take(buffers, &p, error);
     return status == TALLY_OK ? run_with(kernel, &p, options, error) : status;
 }
+
+tally_status tally_kernel_check_buffers(const tally_kernel *kernel, const tally_buffers *buffers,
+                                        tally_error *error)
+{
+    tly_pointers p;
+    tally_status status = tly_buffers_take(buffers, &p, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (kernel == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
+    }
+    tly_pointers_place(&kernel->rules, &p);
+    tly_pointers_fill(&p, kernel->unread);
+    const int runs = kernel->level == TLY_LEVEL_NONE || tly_level_runs(kernel->level);
+    const int is_fine = runs && (kernel->empty || tly_acceptable(&kernel->rules, &p));
+    return is_fine ? TALLY_OK : refuse(kernel, &p, error);
+}

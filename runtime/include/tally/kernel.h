@@ -333,6 +333,15 @@ TALLY_API tally_status tally_kernel_run_buffers(const tally_kernel *kernel,
                                                 tally_error *error);
 
 /**
+ * Tests whether tally_kernel_run_buffers would accept the buffers, without running the kernel:
+ * pointers that are missing or not aligned, regions that overlap, and a CPU level that this machine
+ * lacks. Programs call it where all buffers must be right before the first run, as
+ * tally_mpi_scan does. Returns the status and the error that the run would have. Thread-safe.
+ */
+TALLY_API tally_status tally_kernel_check_buffers(const tally_kernel *kernel,
+                                                  const tally_buffers *buffers, tally_error *error);
+
+/**
  * Returns where a scan with a carry may be cut so that its pieces have the bits of one run: at
  * multiples of so many elements along the axis, in scan direction. This is 1 where every cut will
  * do, because the order is the plain loop's, or combining rounds nothing. Pieces that are cut
