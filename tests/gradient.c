@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gradient [--count N] [--seed S]: tally_gradient. Its words are run as plain loops in f64 and
- * compared with brute force: the derivative of each output by each element, by dual numbers, which
- * central differences check in turn. First words and values by hand, then random words.
+ * gradient [--count N] [--kernels N] [--seed S]: tally_gradient. Its words are run as plain loops
+ * in f64 and compared with brute force: the derivative of each output by each element, by dual
+ * numbers, which central differences check in turn. First words and values by hand, then random
+ * words. `--kernels` also runs values by hand and the first N random words as kernels, and N random
+ * words of larger tensors, which are not compared with brute force. From 100 on, it also runs words
+ * by hand whose gradients have many steps.
  */
+#include "gradient_kernels.h"
 #include "gradient_word.h"
 #include "random.h"
 
@@ -38,11 +42,13 @@ typedef struct trial {
     tensor g, y;
     int64_t out_low, outs;
     int is_smooth;    /* no value is special */
+    int is_large;     /* too large for brute force: kernels alone */
     double magnitude; /* of the last forward run: of the terms of its sum */
     int state;        /* of the last forward run: TLY_WORD_... */
 } trial;
 
-static uint64_t compared, differenced, undefined, steps_made, unsupported;
+static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels;
+static int runs_kernels; /* whether steps are run as kernels, too */
 static tally_context *context;
 
 static void allocate(tensor *t, int64_t low, int64_t high)
@@ -126,7 +132,7 @@ static int64_t count_results(const tally_descriptor *d)
     return count;
 }
 
-/* Each word reads back as it prints, and has kernels if its operator has some. */
+/* Each word reads back as it prints, and has kernels. */
 static void check_step(const trial *t, const tally_descriptor *d)
 {
     char word[TALLY_WORD_MAX];
@@ -136,8 +142,7 @@ static void check_step(const trial *t, const tally_descriptor *d)
         tally_descriptor_parse(word, &again, &error) != TALLY_OK ||
         memcmp(&again, d, sizeof again) != 0) {
         FAIL("%s: a step is not as it is read: %s: %s", t->word, word, error.message);
-    } else if (d->op != TALLY_LINREC && d->every == 0 &&
-               tally_context_supports(context, d, NULL, &error) != TALLY_OK) {
+    } else if (tally_context_supports(context, d, NULL, &error) != TALLY_OK) {
         FAIL("%s: no kernel for the step %s: %s: %s", t->word, word, error.field, error.message);
     }
 }
@@ -172,6 +177,56 @@ static double *run_steps(const trial *t, const tally_gradient_step *steps, size_
     for (size_t i = 0; i + 1 < count; i++)
         free(made[i]);
     return made[count - 1];
+}
+
+static tally_source source_of(int tensor)
+{
+    return tensor == TLY_WORD_X ? TALLY_SOURCE_X
+                                : (tally_source)(TALLY_SOURCE_A + tensor - TLY_WORD_A);
+}
+
+static tly_gradient_source source(const tensor *t, int32_t dtype)
+{
+    return (tly_gradient_source){ t->memory, t->low, t->count, (tally_dtype)dtype };
+}
+
+/* The result of the last step by kernels, to be freed; NULL if kernels are not run. Words take
+ * turns on the levels of this machine. */
+static double *run_kernels(const trial *t, const tally_gradient_step *steps, size_t count)
+{
+    static const char *const devices[] = { "cpu", "cpu:x86-64-v3", "cpu:x86-64-v2" };
+    tly_gradient_source sources[TALLY_SOURCE_STEP] = { { NULL, 0, 0, 0 } };
+    const int32_t out = t->d.out_dtype ? t->d.out_dtype : t->d.dtype;
+    const char *device = devices[by_kernels % 3];
+    const tally_kernel_options options = { .size = sizeof options, .device = device };
+    char why[TALLY_WORD_MAX + 640] = "";
+    if (!runs_kernels)
+        return NULL;
+    if (tally_context_supports(context, &steps[0].descriptor, &options, NULL) != TALLY_OK)
+        device = "cpu";
+    for (int k = 0; k < TLY_WORD_TENSORS; k++) {
+        if (has_tensor(&t->d, k))
+            sources[source_of(k)] = source(
+                &t->of[k], k == TLY_WORD_X ? t->d.dtype : t->d.operands[k - TLY_WORD_A].dtype);
+    }
+    sources[TALLY_SOURCE_G] = source(&t->g, out);
+    sources[TALLY_SOURCE_Y] = source(&t->y, out);
+    double *last = calloc((size_t)count_results(&steps[count - 1].descriptor), sizeof *last);
+    if (!last)
+        exit(1);
+    by_kernels++;
+    if (tly_gradient_run_kernels(context, device, steps, count, sources, last, why, sizeof why))
+        FAIL("%s: %s", t->word, why);
+    return last;
+}
+
+/* Whether kernels compute as the plain loops do, but for roundings. */
+static int is_double(const trial *t)
+{
+    int all = t->d.dtype == TALLY_F64 && (t->d.out_dtype == 0 || t->d.out_dtype == TALLY_F64);
+    for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+        all &= t->d.operands[k].dtype == 0 || t->d.operands[k].dtype == TALLY_F64;
+    return all;
 }
 
 /* Each step but the last one is read by a later one. */
@@ -234,16 +289,11 @@ static int64_t count_keys(const trial *t, int tensor)
     return count;
 }
 
-static tally_source source_of(int tensor)
-{
-    return tensor == TLY_WORD_X ? TALLY_SOURCE_X
-                                : (tally_source)(TALLY_SOURCE_A + tensor - TLY_WORD_A);
-}
-
 static void compare(trial *t, int tensor, const tally_gradient_step *steps, size_t count)
 {
     int64_t results = 0;
     double *got = run_steps(t, steps, count, &results);
+    double *kernels = run_kernels(t, steps, count);
     const int64_t keys = count_keys(t, tensor);
     const tally_descriptor *last = &steps[count - 1].descriptor;
     const int32_t dtype = tensor == TLY_WORD_X ? t->d.dtype
@@ -266,9 +316,16 @@ static void compare(trial *t, int tensor, const tally_gradient_step *steps, size
             print_steps(steps, count);
             break;
         }
+        if (kernels && is_double(t) && !(fabs(kernels[key] - want) <= 1e-8 * (scale + 1e-1))) {
+            FAIL("%s: tensor %d, element %lld: kernels make %.17g, not %.17g", t->word, tensor,
+                 (long long)key, kernels[key], want);
+            print_steps(steps, count);
+            break;
+        }
         if (t->is_smooth)
             check_difference(t, tensor, key, want, scale);
     }
+    free(kernels);
     free(got);
 }
 
@@ -289,7 +346,10 @@ static void check(trial *t, int tensor)
     }
     steps_made += count;
     check_use(t, steps, count);
-    compare(t, tensor, steps, count);
+    if (t->is_large)
+        free(run_kernels(t, steps, count));
+    else
+        compare(t, tensor, steps, count);
 }
 
 /* --- by hand ---------------------------------------------------------------------------------- */
@@ -646,14 +706,14 @@ static void widen(tly_random *r, tally_descriptor *d)
         d->acc = TALLY_F64;
 }
 
-static void draw_word(tly_random *r, tally_descriptor *d)
+static void draw_word(tly_random *r, int64_t most_size, tally_descriptor *d)
 {
     const tally_descriptor none = TALLY_DESCRIPTOR_INIT;
     *d = none;
     d->op = operators[tly_random_below(r, OPERATORS)];
     d->rank = (int32_t)tly_random_between(r, 1, 3);
     for (int k = 0; k < d->rank; k++)
-        d->sizes[k] = tly_random_between(r, 1, 4);
+        d->sizes[k] = tly_random_between(r, 1, most_size);
     draw_dtypes(r, d);
     if (tally_op_is_scan((tally_op)d->op)) {
         d->axis = (int32_t)tly_random_below(r, d->rank);
@@ -706,24 +766,27 @@ static int is_extreme(const tally_descriptor *d)
     return 0;
 }
 
+enum { BRUTE_FORCE = 4, LARGE = 50 }; /* most elements of a dim */
+
 /* 0: the word that was drawn is none. */
-static int check_random(uint64_t seed, uint64_t number)
+static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
 {
     tly_random r = tly_random_seed(seed, number);
     trial t;
     double scale;
-    draw_word(&r, &t.d);
+    draw_word(&r, most_size, &t.d);
     if (tally_descriptor_print(&t.d, t.word, sizeof t.word, NULL, NULL) != TALLY_OK ||
         tally_descriptor_parse(t.word, &t.d, NULL) != TALLY_OK || is_extreme(&t.d))
         return 0;
     begin(&t);
+    t.is_large = most_size > BRUTE_FORCE;
     t.is_smooth = !tly_random_one_in(&r, 3);
     for (int k = 0; k < TLY_WORD_TENSORS; k++)
         fill(&r, &t.of[k], t.is_smooth);
     fill(&r, &t.g, 1);
     (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
     const int before = failures;
-    if (t.state == TLY_WORD_EXTREME) {
+    if (t.state == TLY_WORD_EXTREME && !t.is_large) {
         end(&t);
         return 0;
     }
@@ -732,32 +795,43 @@ static int check_random(uint64_t seed, uint64_t number)
             check(&t, k);
     }
     if (failures > before)
-        printf("  --seed %llu, case %llu\n", (unsigned long long)seed, (unsigned long long)number);
+        printf("  --seed %llu, case %llu%s\n", (unsigned long long)seed, (unsigned long long)number,
+               t.is_large ? ", large" : "");
     end(&t);
     return 1;
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t count = 1000, seed = 1, words = 0;
+    uint64_t count = 1000, seed = 1, kernels = 0, words = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
-        uint64_t *to = strcmp(argv[i], "--count") == 0 ? &count : &seed;
+        uint64_t *to = strcmp(argv[i], "--count") == 0     ? &count
+                       : strcmp(argv[i], "--kernels") == 0 ? &kernels
+                                                           : &seed;
         *to = strtoull(argv[i + 1], NULL, 10);
     }
+    runs_kernels = kernels > 0;
     if (tally_context_create(NULL, &context, NULL) != TALLY_OK)
         return 1;
     check_values();
     check_texts();
+    runs_kernels = kernels >= 100;
     check_cuts();
     check_refusals();
-    for (uint64_t number = 0; number < count && failures < 20; number++)
-        words += (uint64_t)check_random(seed, number);
+    for (uint64_t number = 0; number < count && failures < 20; number++) {
+        runs_kernels = number < kernels;
+        words += (uint64_t)check_random(seed, number, BRUTE_FORCE);
+    }
+    runs_kernels = 1;
+    for (uint64_t number = 0; number < kernels && failures < 20; number++)
+        words += (uint64_t)check_random(seed, number, LARGE);
     tally_context_destroy(&context);
-    printf("gradient: %llu random words, %llu steps, %llu elements compared, %llu differences, "
-           "%llu not finite, %llu unsupported, %d failures\n",
-           (unsigned long long)words, (unsigned long long)steps_made, (unsigned long long)compared,
+    printf("gradient: %llu random words, %llu steps, %llu gradients by kernels, %llu elements "
+           "compared, %llu differences, %llu not finite, %llu unsupported, %d failures\n",
+           (unsigned long long)words, (unsigned long long)steps_made,
+           (unsigned long long)by_kernels, (unsigned long long)compared,
            (unsigned long long)differenced, (unsigned long long)undefined,
            (unsigned long long)unsupported, failures);
-    return failures > 0 || compared < count || differenced < count || undefined * 20 > compared ||
-           unsupported * 50 > count;
+    return failures > 0 || by_kernels < kernels || compared < count || differenced < count ||
+           undefined * 20 > compared || unsupported * 50 > count;
 }

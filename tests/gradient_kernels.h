@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a gradient as kernels. Each runs in the dtypes of its word, on the results of the
+ * kernels before it, and the judge of random words looks at its output.
+ */
+#ifndef TLY_GRADIENT_KERNELS_H
+#define TLY_GRADIENT_KERNELS_H
+
+#include <tally/gradient.h>
+#include <tally/kernel.h>
+
+/* A tensor that steps read, as doubles. memory[0] is the element at index `low`. */
+typedef struct tly_gradient_source {
+    const double *memory;
+    int64_t low, count;
+    tally_dtype dtype; /* that kernels read */
+} tly_gradient_source;
+
+/* Runs all steps on one CPU level. `sources` has TALLY_SOURCE_STEP elements, by tally_source.
+ * `last` receives the elements of the last result. Returns 0, or 1 with the reason in `why`. */
+int tly_gradient_run_kernels(tally_context *context, const char *device,
+                             const tally_gradient_step *steps, size_t count,
+                             const tly_gradient_source *sources, double *last, char *why,
+                             size_t room);
+
+#endif
