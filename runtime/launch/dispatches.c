@@ -511,6 +511,7 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     memset(steps, 0, sizeof *steps);
     int64_t chunks = 0;
     steps->has_block = (uint64_t)tly_gpu_has_block(problem);
+    steps->states = s.states;
     if (tly_reduces(problem->form)) {
         chunks = describe(problem, geometry, launch, &steps->block);
     }

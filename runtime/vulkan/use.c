@@ -95,8 +95,7 @@ static int may_lack(const tally_vulkan_kernel *k, int t)
 static int is_named(const tally_vulkan_kernel *k, int t)
 {
     const uint32_t states = tly_gpu_states_flag(&k->problem, t);
-    const int bit = states == TLY_GPU_STATES_IN ? TALLY_CARRY_IN : TALLY_CARRY_OUT;
-    return states == 0 || (k->geometry.carry & bit) != 0;
+    return states == 0 || (states & k->steps.states) != 0;
 }
 
 /* `own` is scratch of ours, where the caller has none. */
