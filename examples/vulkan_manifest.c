@@ -53,7 +53,8 @@ static host_needs needs_of_kernel(void)
     return needs;
 }
 
-/* All buffers are ranges of one: "in", "out", what the kernel has for itself, then the other tensors. */
+/* All buffers are ranges of one: "in", "out", what the kernel has for itself, then the other
+ * tensors. */
 static void make_ranges(host *h, VkDescriptorBufferInfo ranges[BUFFERS])
 {
     uint64_t end = 0;

@@ -226,8 +226,8 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 }
 
 /* Whether what a binding holds may change while the kernel runs: by its own stores, or by those of
- * the output where that is the same memory. Behind the scratch, only the states that a run makes are
- * stored, the last binding. They may replace the states that it takes, the binding before. */
+ * the output where that is the same memory. Behind the scratch only the last binding is stored to,
+ * if the word has a carry. Its states may replace those of the binding before. */
 static int may_change(const tly_spv_lowering *l, unsigned binding)
 {
     uint32_t by = 1u << binding;

@@ -23,7 +23,6 @@ typedef struct shape {
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank, tensors;
-    int32_t has_carry;
     uint32_t states; /* TLY_GPU_STATES_...: what the word names */
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
@@ -68,7 +67,6 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
                 .lanes = g->inner,
                 .outer_rank = g->outer_rank,
                 .tensors = tly_tensors_of(p),
-                .has_carry = p->carry,
                 .states = (g->carry & TALLY_CARRY_IN ? TLY_GPU_STATES_IN : 0u) |
                           (g->carry & TALLY_CARRY_OUT ? TLY_GPU_STATES_OUT : 0u) };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
@@ -301,19 +299,12 @@ static int goes_on(const tly_gpu_steps *steps, const int64_t *operand)
            memcmp(steps->step[steps->count - 1].operand, operand, sizeof steps->step->operand) == 0;
 }
 
-/* The states of a carry stay where they are along the axis. */
-static int is_moved(const shape *s, int t)
-{
-    return !s->has_carry || t < s->tensors - TLY_CARRY_TENSORS;
-}
-
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
 {
     tly_gpu_steps *steps = a->steps;
     int64_t operand[TLY_GPU_OPERANDS];
     for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
-        const int64_t moved = is_moved(a->s, t) ? from * a->s->tensor[t].axis : 0;
-        operand[t - TLY_FIRST_OPERAND] = w->at[t] + moved;
+        operand[t - TLY_FIRST_OPERAND] = w->at[t] + from * a->s->tensor[t].axis;
     }
     for (uint32_t pass = 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];

@@ -28,11 +28,11 @@ typedef struct tly_gpu_step {
 typedef struct tly_gpu_steps {
     tly_gpu_step *step;
     size_t count;
-    uint64_t scratch_bytes;                               /* multiple of 16; 0: none */
-    uint64_t zero_first, zeroed;                          /* multiples of 4 */
-    uint64_t has_block;                                   /* 1: the scratch begins with the block */
-    uint32_t states; /* TLY_GPU_STATES_...: tensors of a carry that the word names */
-    tly_gpu_block block;                                  /* without the bases of operands */
+    uint64_t scratch_bytes;      /* multiple of 16; 0: none */
+    uint64_t zero_first, zeroed; /* multiples of 4 */
+    uint64_t has_block;          /* 1: the scratch begins with the block */
+    uint32_t states;             /* TLY_GPU_STATES_...: tensors of a carry that the word names */
+    tly_gpu_block block;         /* without the bases of operands */
     int64_t low[TLY_TENSOR_COUNT], end[TLY_TENSOR_COUNT]; /* bytes from element 0; end is beyond the
                                                              last */
 } tly_gpu_steps;

@@ -243,9 +243,9 @@ static tally_status run_cpu(run *r, const tly_pointers *p, tally_error *error)
     tly_args args = prepared.args;
     for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
         const int is_lacking = p->at[t] == NULL && t >= TLY_FIRST_OPERAND;
-        args.tensor[t].base = (char *)(uintptr_t)(is_lacking ? 0
-                                                             : r->zero[t] +
-                                                                   (uint64_t)prepared.first[t]);
+        args.tensor[t].base = (char *)(uintptr_t)(is_lacking
+                                                      ? 0
+                                                      : r->zero[t] + (uint64_t)prepared.first[t]);
     }
     args.flags = prepared.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     tly_task task = { .scratch = (char *)(uintptr_t)r->zero[SCRATCH] };
@@ -333,8 +333,8 @@ static tally_status run_gpu(run *r, const tly_pointers *p, tally_error *error)
 /* States that are read may be missing, and so may those that the word does not name. */
 static int may_lack(const tly_geometry *g, const tly_rules *rules, int t)
 {
-    return g->carry != 0 && (t == rules->tensors - 2 ||
-                             (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
+    return g->carry != 0 &&
+           (t == rules->tensors - 2 || (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
 }
 
 static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
@@ -369,8 +369,8 @@ static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
 
 static tally_status run_text(tally_context *context, const char *text, size_t bytes,
                              const tally_descriptor *descriptor,
-                             const tally_kernel_options *options, tly_pointers *p,
-                             uint64_t steps, tally_error *error)
+                             const tally_kernel_options *options, tly_pointers *p, uint64_t steps,
+                             tally_error *error)
 {
     run r = { .context = context, .steps = steps > 0 ? steps : DEFAULT_STEPS };
     tally_status status = check_call(context, text, descriptor, error);

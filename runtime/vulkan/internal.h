@@ -35,7 +35,8 @@ typedef struct tly_vk_object {
     VkPipeline pipeline[TLY_GPU_PASSES];
 } tly_vk_object;
 
-/* Layouts of descriptor sets, by the number of tensors behind the output, and a set of each from one pool. */
+/* Layouts of descriptor sets, by the number of tensors behind the output, and a set of each from
+ * one pool. */
 enum { TLY_VK_LAYOUTS = TLY_GPU_OPERANDS + 1 };
 
 typedef struct tly_vk_sets {

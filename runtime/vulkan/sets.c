@@ -2,7 +2,8 @@
 /*
  * Descriptor sets of the buffer form, and the layouts of pipelines. A kernel's bindings are the
  * input, the output, the scratch and its other tensors, operands and states, so that there is a
- * layout for each number of these. Devices with few storage buffers lack the larger ones, and no kernel is made for these.
+ * layout for each number of these. Devices with few storage buffers lack the larger ones, and no
+ * kernel is made for these.
  */
 #include "internal.h"
 
@@ -140,15 +141,15 @@ VkDescriptorSet tly_vk_set_write(const tally_vulkan_kernel *k, const tly_vk_sets
         info[TLY_GPU_SCRATCH] = bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes,
                                      &bases->scratch);
     } else {
-        info[TLY_GPU_SCRATCH] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT],
-                                     s->end[TLY_OUT], &bases->tensor[TLY_OUT]);
+        info[TLY_GPU_SCRATCH] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT], s->end[TLY_OUT],
+                                     &bases->tensor[TLY_OUT]);
     }
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
         const tly_vk_place *place = &places->tensor[t];
         const int is_there = place->buffer != VK_NULL_HANDLE && s->end[t] > s->low[t];
-        info[tly_gpu_binding_of(t)] = is_there ? bind(v, place, s->low[t], s->end[t],
-                                                      &bases->tensor[t])
-                                               : info[TLY_GPU_SCRATCH];
+        info[tly_gpu_binding_of(t)] = is_there
+                                          ? bind(v, place, s->low[t], s->end[t], &bases->tensor[t])
+                                          : info[TLY_GPU_SCRATCH];
     }
     const VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

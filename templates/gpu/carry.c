@@ -20,16 +20,16 @@ typedef struct state_of {
     kir_value which;
 } state_of;
 
-/* Scans of an item are interleaved along its row, or are neighbouring lanes. */
+/* Rows of words with a carry are not interleaved (canonicalise.c), as their states do not lie along
+ * the axis. So an item's scans are neighbouring lanes. */
 static kir_value address_of_state(tly_build *c, const tly_place *at, int tensor)
 {
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const state_of *s = at->of;
     const tly_gpu_axis *in = &s->row.tensor[tensor];
-    if (tly_gpu_scans(g) == 1)
+    if (g->lanes == 1)
         return in->at;
-    kir_value step = g->interleave > 1 ? in->step : in->lane;
-    return ptradd(c, in->at, mul(c, tly_gpu_as_offset(g, s->which), step));
+    return ptradd(c, in->at, mul(c, tly_gpu_as_offset(g, s->which), in->lane));
 }
 
 static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value which)
@@ -92,8 +92,7 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
     store_state(g, item, which, carry);
 }
 
-kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item,
-                                kir_value which)
+kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item, kir_value which)
 {
     tly_build *c = &g->c;
     if (!c->p->carry)
@@ -103,6 +102,5 @@ kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *it
     emit_if(c, &leads, tly_group_leads(g, t));
     carry = tly_gpu_first_carry(g, item, which);
     emit_end(c, &leads);
-    return g->interleave > 1 ? tly_group_from(g, t, carry, which)
-                             : tly_group_broadcast(g, t, carry);
+    return tly_group_broadcast(g, t, carry);
 }

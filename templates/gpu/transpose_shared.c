@@ -299,8 +299,8 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
-/* The state behind the i-th position, or where the lane has ended, the one before. Only words with a
- * carry have a use for a state behind the lane's end. */
+/* The state behind the i-th position, or, where the lane has ended, the one before. Only words with
+ * a carry have a use for a state behind the lane's end. */
 static kir_value behind(const transpose *t, int whole, unsigned i, kir_value before, kir_value next)
 {
     tly_build *c = &t->g->c;
