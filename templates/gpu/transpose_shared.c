@@ -417,11 +417,12 @@ static side side_of(const transpose *t, int tensor)
     return s;
 }
 
-/* A workgroup's contiguous rows are whole accesses, as it has 16 and more. */
+/* A workgroup's contiguous rows are whole accesses, as it has 16 and more. Its invocations are not
+ * told which row is whose, so each would not find its row's state. */
 static int is_contiguous(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
-    return p->form == TLY_ROWS && p->rows.contiguous &&
+    return !p->carry && p->form == TLY_ROWS && p->rows.contiguous &&
            p->rows.length == g->plan->vectors_per_thread;
 }
 

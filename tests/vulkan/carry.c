@@ -24,6 +24,7 @@ static const char *const words[] = {
     "cumsum:i32:3x2x5x4x7:axis=4,in=560x280x56x14x2,carry=in+out",
     "cumsum:i32:90x17:axis=1,a=i32/0,map=x*a,post=y-a,carry=in+out",
     "cumsum:i32:4x1x5:axis=1,carry=in+out",
+    "cumsum:i32:6x300:axis=1,every=50,carry=in+out",
     "cumsum:i32:4x0x5:axis=1,carry=in+out",
     "cumlogsumexp:f32:4x0x5:axis=1,carry=in+out",
     "cumsum:i32:40x40:axis=1,in=1x40,carry=in+out",
