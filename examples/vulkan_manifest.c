@@ -4,7 +4,7 @@
  *
  *   tally compile rows=cumsum:f32:64x1000:axis=1 -o rows.h --device vulkan
  *   cc -DHEADER='"rows.h"' -DKERNEL=rows vulkan_manifest.c vulkan_host.c vulkan_device.c -lvulkan
- *   ./a.out IN OUT [A B C D]    # files of elements, as they lie in memory; A to D: operands
+ *   ./a.out IN OUT [A B C D] [CARRY_IN CARRY_OUT]    # files of elements, as they lie in memory
  *
  * Here is all that the manifest asks of an engine; the other two files are in place of what an
  * engine has. The program takes any device that has what the kernel needs, also another one than
@@ -17,8 +17,8 @@
 
 #include HEADER
 
-enum { ALIGN = 256, BUFFERS = 7, MODULES = 3 }; /* no device aligns more, no kernel has more */
-enum { IN, OUT, FIRST_OPERAND = 3 };            /* of the buffers */
+enum { ALIGN = 256, BUFFERS = 9, MODULES = 3 }; /* no device aligns more, no kernel has more */
+enum { IN, OUT, FIRST_MORE = 3 };               /* of the buffers; then operands and states */
 
 static const tally_manifest *const m = &KERNEL;
 
@@ -53,7 +53,8 @@ static host_needs needs_of_kernel(void)
     return needs;
 }
 
-/* All buffers are ranges of one: "in", "out", what the kernel has for itself, then the operands. */
+/* All buffers are ranges of one: "in", "out", what the kernel has for itself, then the other
+ * tensors. */
 static void make_ranges(host *h, VkDescriptorBufferInfo ranges[BUFFERS])
 {
     uint64_t end = 0;
@@ -125,26 +126,47 @@ static void read_tensor(const host *h, const VkDescriptorBufferInfo *range, cons
     fclose(file);
 }
 
+static void write_tensor(const host *h, const VkDescriptorBufferInfo *range, const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    must(file != NULL, "opening a result");
+    must(fwrite(h->memory + range->offset, 1, range->range, file) == range->range &&
+             fclose(file) == 0,
+         "writing");
+}
+
+static int is_made(uint32_t buffer)
+{
+    return buffer == OUT || strcmp(m->buffers[buffer].name, "carry_out") == 0;
+}
+
+/* The file of a tensor. What the kernel has for itself has none. */
+static const char *file_of(char **args, uint32_t buffer)
+{
+    return buffer < FIRST_MORE ? args[1 + buffer] : args[buffer];
+}
+
 int main(int count, char **args)
 {
     host h;
     VkDescriptorBufferInfo ranges[BUFFERS];
     VkPipeline pipelines[MODULES];
-    const uint32_t operands = m->buffer_count > FIRST_OPERAND ? m->buffer_count - FIRST_OPERAND : 0;
-    must(count == 3 + (int)operands, "finding a file for each tensor");
+    const uint32_t more = m->buffer_count > FIRST_MORE ? m->buffer_count - FIRST_MORE : 0;
+    must(count == 3 + (int)more, "finding a file for each tensor");
     const host_needs needs = needs_of_kernel();
     host_open(&h, &needs);
     make_ranges(&h, ranges);
-    read_tensor(&h, &ranges[IN], args[1]);
-    for (uint32_t i = 0; i < operands; i++) {
-        read_tensor(&h, &ranges[FIRST_OPERAND + i], args[3 + i]);
+    for (uint32_t i = 0; i < m->buffer_count; i++) {
+        if ((i == IN || i >= FIRST_MORE) && !is_made(i)) {
+            read_tensor(&h, &ranges[i], file_of(args, i));
+        }
     }
     record(&h, ranges, make_pipelines(&h, ranges, pipelines), pipelines);
     host_run(&h);
-    FILE *out = fopen(args[2], "wb");
-    must(out != NULL, "opening OUT");
-    must(fwrite(h.memory + ranges[OUT].offset, 1, ranges[OUT].range, out) == ranges[OUT].range &&
-             fclose(out) == 0,
-         "writing");
+    for (uint32_t i = 0; i < m->buffer_count; i++) {
+        if (is_made(i)) {
+            write_tensor(&h, &ranges[i], file_of(args, i));
+        }
+    }
     return 0;
 }

@@ -188,6 +188,9 @@ kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes);
 void tly_end_at(tly_build *c, const tly_place *at, kir_value state);
 /* i1, of words with a carry: the run has the tensor of states that scans start from. */
 kir_value tly_has_states(tly_build *c);
+/* The same where the run is known to have the tensor. */
+kir_value tly_carry_load(tly_build *c, const tly_place *at, unsigned lanes);
+void tly_carry_store(tly_build *c, const tly_place *at, kir_value state);
 /* The same of lanes [0, count) of a row, whose states lie in a row of states. */
 void tly_start_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);
 void tly_end_states(tly_build *c, const tly_row *row, kir_value states, kir_value count);

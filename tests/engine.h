@@ -43,6 +43,10 @@ tly_engine *tly_engine_lent(tally_context *context, const char *device, tly_host
                             tally_error *error);
 tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_offsets(tally_context *context, const char *device, tally_error *error);
+/* Scans in pieces, each of which has an engine of its own by `open`. */
+enum { TLY_MOST_PIECES = 5 };
+tly_engine *tly_engine_in_pieces(tly_engine *(*open)(void *user, tally_error *error), void *user,
+                                 tally_error *error);
 tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error);

@@ -12,14 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PIECES = 5 };
-
 typedef struct carried {
     tly_engine face;
-    tally_context *context;
-    char device[40];
-    tally_kernel *piece[MOST_PIECES];
-    int32_t carry[MOST_PIECES]; /* what the pieces' words have */
+    tly_engine *piece[TLY_MOST_PIECES];
+    int32_t carry[TLY_MOST_PIECES]; /* what the pieces' words have */
     int count;
     int in_one; /* states are replaced where they are */
     tly_arena arena[2];
@@ -28,8 +24,6 @@ typedef struct carried {
 
 static void drop(carried *e)
 {
-    for (int k = 0; k < MOST_PIECES; k++)
-        tally_kernel_destroy(&e->piece[k]);
     for (int k = 0; k < 2; k++) {
         if (e->arena[k].bytes)
             tly_arena_close(&e->arena[k]);
@@ -71,14 +65,10 @@ static tally_descriptor piece_of(const tally_descriptor *d, const tly_layout *l,
 static tally_status make(carried *e, const tally_descriptor *d, const char *plan,
                          tally_error *error)
 {
-    tally_kernel_options options = { .size = sizeof options,
-                                     .device = e->device,
-                                     .plan = *plan ? plan : NULL };
-    tally_status status = tally_kernel_create(e->context, d, &options, &e->piece[e->count], error);
-    if (status == TALLY_INVALID && *plan && !strcmp(error->field, "plan")) {
-        options.plan = NULL;
-        status = tally_kernel_create(e->context, d, &options, &e->piece[e->count], error);
-    }
+    tly_engine *piece = e->piece[e->count];
+    tally_status status = piece->prepare(piece, d, plan, error);
+    if (status == TALLY_INVALID && *plan && !strcmp(error->field, "plan"))
+        status = piece->prepare(piece, d, "", error);
     e->carry[e->count++] = d->carry;
     return status;
 }
@@ -114,7 +104,7 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
     tly_layout_of(d, &l);
     tly_random r = tly_random_seed((uint64_t)l.length * 31 + (uint64_t)l.rows, (uint64_t)d->op);
     e->in_one = tly_random_one_in(&r, 2);
-    const int pieces = 2 + (int)tly_random_below(&r, MOST_PIECES - 1);
+    const int pieces = 2 + (int)tly_random_below(&r, TLY_MOST_PIECES - 1);
     for (int64_t from = 0, k = 0; k < pieces; k++) {
         const int64_t left = l.length - from;
         int64_t count = k + 1 < pieces ? tly_random_below(&r, left + 1) : left;
@@ -139,13 +129,12 @@ static tally_status run(tly_engine *face, const tally_buffers *buffers, int32_t 
                         tally_error *error)
 {
     const carried *e = (carried *)face;
-    const tally_run_options with = { .size = sizeof with, .threads = threads };
     for (int k = 0; k < e->count; k++) {
         tally_buffers all = *buffers;
         const int from = e->in_one ? 0 : k % 2, to = e->in_one ? 0 : 1 - from;
         all.carry_in = k > 0 && e->carry[k] & TALLY_CARRY_IN ? e->states[from] : NULL;
         all.carry_out = e->carry[k] & TALLY_CARRY_OUT ? e->states[to] : NULL;
-        tally_status status = tally_kernel_run_buffers(e->piece[k], &all, &with, error);
+        tally_status status = e->piece[k]->run(e->piece[k], &all, threads, error);
         if (status)
             return status;
     }
@@ -154,11 +143,16 @@ static tally_status run(tly_engine *face, const tally_buffers *buffers, int32_t 
 
 static void close_engine(tly_engine *face)
 {
-    drop((carried *)face);
-    free(face);
+    carried *e = (carried *)face;
+    drop(e);
+    for (int k = 0; k < TLY_MOST_PIECES; k++)
+        if (e->piece[k])
+            e->piece[k]->close(e->piece[k]);
+    free(e);
 }
 
-tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error)
+tly_engine *tly_engine_in_pieces(tly_engine *(*open)(void *user, tally_error *error), void *user,
+                                 tally_error *error)
 {
     carried *e = calloc(1, sizeof *e);
     if (!e) {
@@ -166,7 +160,31 @@ tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_e
         return NULL;
     }
     e->face = (tly_engine){ "carry", prepare, run, close_engine };
-    e->context = context;
-    snprintf(e->device, sizeof e->device, "%s", device);
+    for (int k = 0; k < TLY_MOST_PIECES; k++) {
+        e->piece[k] = open(user, error);
+        if (!e->piece[k]) {
+            close_engine(&e->face);
+            return NULL;
+        }
+    }
     return &e->face;
+}
+
+/* ---- by the public API ---- */
+
+typedef struct place {
+    tally_context *context;
+    const char *device;
+} place;
+
+static tly_engine *open_library(void *user, tally_error *error)
+{
+    const place *at = user;
+    return tly_engine_library(at->context, at->device, error);
+}
+
+tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error)
+{
+    place at = { context, device };
+    return tly_engine_in_pieces(open_library, &at, error);
 }

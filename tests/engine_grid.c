@@ -19,6 +19,7 @@
 typedef struct grid {
     tly_engine face;
     tly_caps caps;
+    tly_problem problem;
     int empty;
     kir_kernel *kernels[TLY_GPU_PASSES];
     tly_gpu_launch launch;
@@ -57,6 +58,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     tly_canonicalise_resolved(&full, &problem, &geometry);
     tly_specialise_for_device(&problem);
     status = tly_gpu_plan_make(&problem, &geometry, &g->caps, *plan ? plan : NULL, &made, error);
+    g->problem = problem;
     g->empty = geometry.empty;
     if (status || g->empty)
         return status;
@@ -81,6 +83,21 @@ static uint32_t subgroup_of(const grid *g, const tly_gpu_pass *pass)
     return pass->subgroup ? pass->subgroup : g->caps.subgroup ? g->caps.subgroup : 4;
 }
 
+static tly_gpu_bases bases_of(const grid *g, const tally_buffers *buffers)
+{
+    const uintptr_t given[TLY_TENSOR_COUNT] = {
+#define GIVEN(T, t, member, is_written, home, meaning) [TLY_##T] = (uintptr_t)buffers->member,
+        TLY_TENSORS(GIVEN)
+#undef GIVEN
+    };
+    tly_gpu_bases bases = { .scratch = (uintptr_t)g->scratch };
+    for (int t = 0; t < tly_tensors_of(&g->problem); t++) {
+        bases.tensor[t] = given[tly_tensor_of(&g->problem, t)];
+        bases.lacking |= bases.tensor[t] ? 0 : tly_gpu_states_flag(&g->problem, t);
+    }
+    return bases;
+}
+
 /* Every other run has tiles withhold their totals, so that look-back takes its longer way. */
 static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
@@ -92,14 +109,7 @@ static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t thr
     if (g->empty)
         return TALLY_OK;
     memset(g->scratch, 0xee, g->steps.scratch_bytes); /* nothing may be expected there */
-    const tly_gpu_bases bases = {
-        .tensor = {
-#define BASE(T, t, member, is_written, home, meaning) [TLY_##T] = (uintptr_t)buffers->member,
-            TLY_TENSORS(BASE)
-#undef BASE
-        },
-        .scratch = (uintptr_t)g->scratch
-    };
+    const tly_gpu_bases bases = bases_of(g, buffers);
     for (size_t i = 0; i < g->steps.count && !status; i++) {
         const tly_gpu_step *step = &g->steps.step[i];
         const tly_gpu_pass *pass = &g->launch.pass[step->pass];

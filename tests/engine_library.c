@@ -24,8 +24,10 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     return tally_kernel_create(l->context, d, &options, &l->kernel, error);
 }
 
-static int has_operands(const tally_buffers *buffers)
+static int has_more(const tally_buffers *buffers)
 {
+    if (buffers->carry_in || buffers->carry_out)
+        return 1;
     for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
         if (buffers->operand[k])
             return 1;
@@ -41,7 +43,7 @@ static tally_status run(tly_engine *e, const tally_buffers *buffers, int32_t thr
     };
     if (!l->host)
         with.parallel = NULL;
-    if (has_operands(buffers))
+    if (has_more(buffers))
         return tally_kernel_run_buffers(l->kernel, buffers, &with, error);
     return l->host ? tally_kernel_run_with(l->kernel, buffers->in, buffers->out, &with, error)
                    : tally_kernel_run_threads(l->kernel, buffers->in, buffers->out, threads, error);

@@ -11,6 +11,8 @@
 
 #include <tally.h>
 
+#include "profile_caps.h"
+
 static tally_context *context;
 
 static void open_context(void)
@@ -175,6 +177,39 @@ Test(kir_text, runs_with_operands)
     cr_assert_eq(tally_kir_run_buffers(context, text.text, text.length, &d, NULL, &buffers, 0, &e),
                  TALLY_OK, "%s: %s", e.field, e.message);
     cr_expect_arr_eq(out, wanted, sizeof out);
+}
+
+/* States are taken where they are given, and made where the word says so, on CPUs and devices. */
+Test(kir_text, runs_with_states)
+{
+    const tally_descriptor d = parsed("cumsum:i32:2x5:axis=1,carry=in+out");
+    const int32_t in[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, states[2] = { 100, 200 };
+    for (int device = 0; device < 2; device++) {
+        tally_kernel_options options = TALLY_KERNEL_OPTIONS_INIT;
+        page text = { .length = 0 };
+        tally_error e = TALLY_ERROR_INIT;
+        tally_buffers buffers = TALLY_BUFFERS_INIT;
+        int32_t out[10] = { 0 }, after[2] = { 0 };
+        options.profile = device ? tly_profile_text("lavapipe-8") : NULL;
+        buffers.in = in;
+        buffers.out = out;
+        cr_assert_eq(tally_inspect(context, &d, &options, TALLY_STAGE_KIR, add, &text, &e),
+                     TALLY_OK, "%s", e.message);
+        cr_expect_eq(
+            tally_kir_run_buffers(context, text.text, text.length, &d, &options, &buffers, 0, &e),
+            TALLY_INVALID);
+        cr_expect_str_eq(e.field, "carry_out");
+        buffers.carry_out = after;
+        for (int given = 0; given < 2; given++) {
+            buffers.carry_in = given ? states : NULL;
+            cr_assert_eq(tally_kir_run_buffers(context, text.text, text.length, &d, &options,
+                                               &buffers, 0, &e),
+                         TALLY_OK, "%s: %s", e.field, e.message);
+            cr_expect(out[4] == 15 + given * 100 && out[9] == 40 + given * 200, "%d, %d", out[4],
+                      out[9]);
+            cr_expect(after[0] == out[4] && after[1] == out[9], "%d, %d", after[0], after[1]);
+        }
+    }
 }
 
 Test(kir_text, reaches_its_own_memory_alone)

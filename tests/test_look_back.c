@@ -51,35 +51,61 @@ enum { KINDS = 18 };
 enum { KINDS = 5 };
 #endif
 
+static tly_engine *open_grid(void *caps, tally_error *error)
+{
+    return tly_engine_grid(caps, error);
+}
+
+/* A word by a plan on one kind of data: whole, or in pieces that go on with each other's states.
+ * Pieces may be shorter than a plan takes. */
+static void try_one(size_t w, size_t p, int data, int in_pieces)
+{
+    static tly_arena in, out;
+    tly_caps caps = tly_profile_caps(plans[p].profile);
+    tally_error error = TALLY_ERROR_INIT;
+    char word[TALLY_WORD_MAX];
+    caps.progress = 1;
+    cr_assert(in.bytes || (tly_arena_open(&in, ROOM) == 0 && tly_arena_open(&out, ROOM) == 0));
+    tly_engine *engine = in_pieces ? tly_engine_in_pieces(open_grid, &caps, &error)
+                                   : tly_engine_grid(&caps, &error);
+    tly_trial trial = { .data = (tly_data)data,
+                        .plan = plans[p].plan,
+                        .random = tly_random_seed(w, (uint64_t)data),
+                        .in = &in,
+                        .out = &out };
+    snprintf(word, sizeof word, "%s:%s%s", words[w].of, plans[p].shape, words[w].way);
+    cr_assert(engine);
+    cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
+    cr_expect(tly_trial_run(&trial, &engine, 1) == 0, "%s, %s, data %d: %s", word, plans[p].plan,
+              data, trial.why);
+    cr_expect(in_pieces || !trial.plan_refused, "%s, %s", word, plans[p].plan);
+    engine->close(engine);
+}
+
 Test(look_back, every_group_has_its_bits, .timeout = 280)
 {
-    tly_arena in, out;
-    cr_assert(tly_arena_open(&in, ROOM) == 0 && tly_arena_open(&out, ROOM) == 0);
     for (size_t w = 0; w < COUNT(words); w++)
         for (size_t p = 0; p < COUNT(plans); p++)
-            for (int data = 0; data < TLY_DATA_COUNT; data++) {
-                if ((w + (size_t)data) % KINDS != p % KINDS || (p == FEW && w > 0))
-                    continue;
-                tly_caps caps = tly_profile_caps(plans[p].profile);
-                tally_error error = TALLY_ERROR_INIT;
-                char word[TALLY_WORD_MAX];
-                caps.progress = 1;
-                tly_engine *engine = tly_engine_grid(&caps, &error);
-                tly_trial trial = { .data = (tly_data)data,
-                                    .plan = plans[p].plan,
-                                    .random = tly_random_seed(w, (uint64_t)data),
-                                    .in = &in,
-                                    .out = &out };
-                snprintf(word, sizeof word, "%s:%s%s", words[w].of, plans[p].shape, words[w].way);
-                cr_assert(engine);
-                cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
-                cr_expect(tly_trial_run(&trial, &engine, 1) == 0, "%s, %s, data %d: %s", word,
-                          plans[p].plan, data, trial.why);
-                cr_expect(!trial.plan_refused, "%s, %s", word, plans[p].plan);
-                engine->close(engine);
-            }
-    tly_arena_close(&in);
-    tly_arena_close(&out);
+            for (int data = 0; data < TLY_DATA_COUNT; data++)
+                if ((w + (size_t)data) % KINDS == p % KINDS && (p != FEW || w == 0))
+                    try_one(w, p, data, 0);
+}
+
+/* Of all combinations one in so many. */
+#ifdef __SANITIZE_ADDRESS__
+enum { PIECES_OF = 131 };
+#else
+enum { PIECES_OF = 41 };
+#endif
+
+Test(look_back, pieces_go_on, .timeout = 280)
+{
+    size_t number = 0;
+    for (size_t w = 0; w < COUNT(words); w++)
+        for (size_t p = 0; p < COUNT(plans); p++)
+            for (int data = 0; data < TLY_DATA_COUNT && p != FEW; data++)
+                if (number++ % PIECES_OF == 0)
+                    try_one(w, p, data, 1);
 }
 
 /* ---- groups that publish classes ---- */

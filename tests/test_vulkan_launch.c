@@ -457,6 +457,39 @@ Test(vulkan_launch, passes_scratch_and_barriers)
     tly_gpu_steps_free(&s);
 }
 
+/* Only the scan's first dispatch takes states from the tensor of a carry, and only its last one
+ * makes some. The tensors stay where they are along the axis. */
+Test(vulkan_launch, states_at_the_ends)
+{
+    static const char *const words[] = { "cumsum:f32:7x10000:axis=1,carry=in+out",
+                                         "cumsum:f32:7x10000x2:axis=1,carry=in+out" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        tly_gpu_launch l = launch_of(i == 0 ? TLY_GPU_ROWS : TLY_GPU_LANES, 6000, 0);
+        l.header_bytes = l.block_bytes = sizeof(tly_gpu_block);
+        tly_gpu_steps s = make(words[i], &l, &roomy, TALLY_OK, "");
+        tly_gpu_bases bases = { .tensor = { [2] = 1000, [3] = 2000 } };
+        cr_assert_eq(s.count, 2, "%s", words[i]);
+        for (size_t k = 0; k < 2; k++) {
+            const tly_gpu_block b = tly_gpu_step_block(&s, k, &bases);
+            cr_expect_eq(tly_gpu_step_place(&s, k, &bases).flags & ~(uint32_t)TLY_GPU_ALIGNED,
+                         k == 0 ? TLY_GPU_STATES_IN | TLY_GPU_CARRIES
+                                : TLY_GPU_CONTINUES | TLY_GPU_STATES_OUT);
+            cr_expect_eq(b.tensor[2].base, 1000, "%s", words[i]);
+            cr_expect_eq(b.tensor[3].base, 2000, "%s", words[i]);
+        }
+        bases.lacking = TLY_GPU_STATES_IN;
+        cr_expect_eq(tly_gpu_step_place(&s, 0, &bases).flags & TLY_GPU_STATES_IN, 0);
+        tly_gpu_steps_free(&s);
+    }
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 6000, 0);
+    l.header_bytes = l.block_bytes = sizeof(tly_gpu_block);
+    tly_gpu_steps s = make("cumsum:f32:7x0:axis=1,carry=out", &l, &roomy, TALLY_OK, "");
+    cr_assert_eq(s.count, 1, "states of no elements");
+    cr_expect_eq(s.step[0].push.flags & ~(uint32_t)TLY_GPU_ALIGNED, TLY_GPU_STATES_OUT);
+    cr_expect_eq(s.step[0].push.length, 0);
+    tly_gpu_steps_free(&s);
+}
+
 /* Zeros begin behind the block; bases are added to the operands'. */
 Test(vulkan_launch, block_and_zeros)
 {

@@ -69,6 +69,12 @@ int64_t tly_gpu_reduced_count(const tly_geometry *g);
  * an invocation's times those that go together. */
 int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team);
 
+/* Whether states go from a tensor to another, with no elements between them. */
+static inline int tly_gpu_moves_states_alone(const tly_problem *p, const tly_geometry *g)
+{
+    return p->carry && g->length == 0;
+}
+
 static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 {
     return (int32_t)tally_dtype_bytes((tally_dtype)dtype);

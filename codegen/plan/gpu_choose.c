@@ -309,7 +309,8 @@ static void choose_template(const tly_problem *p, const tly_geometry *g, const t
                             const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
-    int32_t id = tly_gpu_transposes(p, g, caps)             ? TLY_GPU_TRANSPOSED
+    int32_t id = tly_gpu_moves_states_alone(p, g)           ? TLY_GPU_COLUMNS
+                 : tly_gpu_transposes(p, g, caps)           ? TLY_GPU_TRANSPOSED
                  : tly_gpu_stages(p, g, caps, forced, plan) ? TLY_GPU_STAGED
                  : fits_team(p, g, caps, plan->scan)        ? TLY_GPU_SUBGROUPS
                                                             : TLY_GPU_COLUMNS;

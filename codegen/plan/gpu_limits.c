@@ -132,6 +132,7 @@ static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *ca
 static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 {
     return p->program.type != 0 ? "a copy has no expressions"
+           : p->carry           ? "a copy has no states"
            : tly_is_plain(p)    ? refuses_lanes(p, caps)
                                 : "a copy has no use for this operator";
 }

@@ -93,8 +93,6 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     if (p->segmented != TLY_SEGMENTED_NOT)
         return tly_fail(e, TALLY_UNSUPPORTED, "segments",
                         "devices have no kernels with segments of different sizes");
-    if (p->carry)
-        return tly_fail(e, TALLY_UNSUPPORTED, "carry", "devices have no kernels with a carry");
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
         return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < count; k++)
@@ -292,6 +290,9 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
         return s;
     if (!tly_keys_hold(&l->keys, plan))
         return tly_fail(e, fails, "plan", "what follows from it is out of a key's range");
+    if (tly_gpu_moves_states_alone(p, g) &&
+        (plan->template_id != TLY_GPU_COLUMNS || plan->chunk > 0))
+        return tly_fail(e, fails, "plan", "states of no elements are for whole columns");
     const char *fault = l->fault(p, g, caps, plan);
     return fault != NULL ? tly_fail(e, fails, "plan", "%s", fault) : TALLY_OK;
 }

@@ -226,12 +226,16 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 }
 
 /* Whether what a binding holds may change while the kernel runs: by its own stores, or by those of
- * the output where that is the same memory. */
+ * the output where that is the same memory. Behind the scratch only the last binding is stored to,
+ * if the word has a carry. Its states may replace those of the binding before. */
 static int may_change(const tly_spv_lowering *l, unsigned binding)
 {
     uint32_t by = 1u << binding;
     if (binding == TLY_IN && !l->options->apart) {
         by |= 1u << TLY_OUT;
+    }
+    if (binding > TLY_GPU_SCRATCH) {
+        by |= 1u << (binding + 1);
     }
     return (l->written & by) != 0;
 }

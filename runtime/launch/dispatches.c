@@ -23,6 +23,7 @@ typedef struct shape {
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank, tensors;
+    uint32_t states; /* TLY_GPU_STATES_...: what the word names */
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
 
@@ -65,7 +66,9 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
     shape s = { .length = g->length,
                 .lanes = g->inner,
                 .outer_rank = g->outer_rank,
-                .tensors = tly_tensors_of(p) };
+                .tensors = tly_tensors_of(p),
+                .states = (g->carry & TALLY_CARRY_IN ? TLY_GPU_STATES_IN : 0u) |
+                          (g->carry & TALLY_CARRY_OUT ? TLY_GPU_STATES_OUT : 0u) };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
         s.lanes = p->interleave;
         s.length /= p->interleave;
@@ -180,8 +183,9 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
                         int64_t reduced, cutting *c, tally_error *error)
 {
     c->positions = l->positions > 0 ? tly_smaller(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
-    c->cuts = tly_ceil_div(s->length, c->positions);
-    c->chunks = l->chunk > 0 ? tly_ceil_div(tly_smaller(s->length, c->positions), l->chunk) : 1;
+    const int64_t length = tly_larger(s->length, 1); /* of no elements states are handed on */
+    c->cuts = tly_ceil_div(length, c->positions);
+    c->chunks = l->chunk > 0 ? tly_ceil_div(tly_smaller(length, c->positions), l->chunk) : 1;
     if (reduced > 0) {
         c->chunks = reduced;
     }
@@ -338,8 +342,9 @@ static void add_window(const list *a, const window *w)
     }
     push_outer(a, w, &push);
     uint32_t strides = aligned_strides(a);
-    for (int64_t from = 0; from < s->length; from += a->c->positions) {
+    for (int64_t from = 0, cut = 0; cut < a->c->cuts; from += a->c->positions, cut++) {
         int64_t length = tly_smaller(a->c->positions, s->length - from);
+        const int is_last = cut + 1 == a->c->cuts;
         for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
             push.tensor[t].base = (uint64_t)(w->at[t] + from * s->tensor[t].axis);
         }
@@ -347,8 +352,8 @@ static void add_window(const list *a, const window *w)
         push.chunks = reduces(s)        ? (uint32_t)a->c->chunks
                       : a->l->chunk > 0 ? (uint32_t)tly_ceil_div(length, a->l->chunk)
                                         : 1;
-        push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
-                     (length < s->length - from ? TLY_GPU_CARRIES : 0);
+        push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : s->states & TLY_GPU_STATES_IN) |
+                     (is_last ? s->states & TLY_GPU_STATES_OUT : TLY_GPU_CARRIES);
         add_passes(a, w, from, &push);
     }
 }
@@ -497,6 +502,7 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     memset(steps, 0, sizeof *steps);
     int64_t chunks = 0;
     steps->has_block = (uint64_t)tly_gpu_has_block(problem);
+    steps->states = s.states;
     if (tly_reduces(problem->form)) {
         chunks = describe(problem, geometry, launch, &steps->block);
     }
@@ -543,6 +549,7 @@ tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t i, const tly_gpu_
     const tly_gpu_step *step = &steps->step[i];
     tly_push push = step->push;
     push.scratch = bases->scratch;
+    push.flags &= ~bases->lacking;
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         push.tensor[t].base += bases->tensor[t];
         if (counts((int)step->reads, t) && upwards(&push.tensor[t]) % VECTOR != 0) {

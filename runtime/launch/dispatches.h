@@ -28,10 +28,11 @@ typedef struct tly_gpu_step {
 typedef struct tly_gpu_steps {
     tly_gpu_step *step;
     size_t count;
-    uint64_t scratch_bytes;                               /* multiple of 16; 0: none */
-    uint64_t zero_first, zeroed;                          /* multiples of 4 */
-    uint64_t has_block;                                   /* 1: the scratch begins with the block */
-    tly_gpu_block block;                                  /* without the bases of operands */
+    uint64_t scratch_bytes;      /* multiple of 16; 0: none */
+    uint64_t zero_first, zeroed; /* multiples of 4 */
+    uint64_t has_block;          /* 1: the scratch begins with the block */
+    uint32_t states;             /* TLY_GPU_STATES_...: tensors of a carry that the word names */
+    tly_gpu_block block;         /* without the bases of operands */
     int64_t low[TLY_TENSOR_COUNT], end[TLY_TENSOR_COUNT]; /* bytes from element 0; end is beyond the
                                                              last */
 } tly_gpu_steps;
@@ -47,7 +48,18 @@ void tly_gpu_steps_free(tly_gpu_steps *steps);
  * (then perhaps negative). */
 typedef struct tly_gpu_bases {
     uint64_t tensor[TLY_TENSOR_COUNT], scratch;
+    uint32_t lacking; /* TLY_GPU_STATES_...: tensors of a carry that the word names and the run
+                         lacks */
 } tly_gpu_bases;
+
+/* The flag of a kernel's tensor t, if it is one of a carry; else 0. */
+static inline uint32_t tly_gpu_states_flag(const tly_problem *p, int t)
+{
+    const int tensor = tly_tensor_of(p, t);
+    return tensor == TLY_STATES_IN    ? TLY_GPU_STATES_IN
+           : tensor == TLY_STATES_OUT ? TLY_GPU_STATES_OUT
+                                      : 0;
+}
 
 /* The push constants of a step; and its block, where the steps have one. */
 tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t step, const tly_gpu_bases *bases);

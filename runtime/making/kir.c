@@ -243,9 +243,9 @@ static tally_status run_cpu(run *r, const tly_pointers *p, tally_error *error)
     tly_args args = prepared.args;
     for (int t = 0; t < tly_tensors_of(&r->request.problem); t++) {
         const int is_lacking = p->at[t] == NULL && t >= TLY_FIRST_OPERAND;
-        args.tensor[t].base = (char *)(uintptr_t)(is_lacking ? 0
-                                                             : r->zero[t] +
-                                                                   (uint64_t)prepared.first[t]);
+        args.tensor[t].base = (char *)(uintptr_t)(is_lacking
+                                                      ? 0
+                                                      : r->zero[t] + (uint64_t)prepared.first[t]);
     }
     args.flags = prepared.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     tly_task task = { .scratch = (char *)(uintptr_t)r->zero[SCRATCH] };
@@ -265,12 +265,15 @@ static uint32_t subgroup_of(const run *r, const tly_gpu_pass *pass)
                                       : 4;
 }
 
-static tally_status dispatch(run *r, const tly_gpu_launch *l, const tly_gpu_steps *steps,
-                             tally_error *error)
+static tally_status dispatch(run *r, const tly_pointers *p, const tly_gpu_launch *l,
+                             const tly_gpu_steps *steps, tally_error *error)
 {
     tally_status status = TALLY_OK;
     tly_gpu_bases bases = { .scratch = r->zero[SCRATCH] };
     memcpy(bases.tensor, r->zero, sizeof bases.tensor); /* places are tensors, then the scratch */
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(&r->request.problem); t++) {
+        bases.lacking |= p->at[t] == NULL ? tly_gpu_states_flag(&r->request.problem, t) : 0;
+    }
     for (size_t i = 0; i < steps->count && status == TALLY_OK; i++) {
         const tly_gpu_step *step = &steps->step[i];
         const tly_push push = tly_gpu_step_place(steps, i, &bases);
@@ -291,7 +294,7 @@ static tally_status dispatch(run *r, const tly_gpu_launch *l, const tly_gpu_step
     return status;
 }
 
-static tally_status run_gpu(run *r, tally_error *error)
+static tally_status run_gpu(run *r, const tly_pointers *p, tally_error *error)
 {
     tly_gpu_plan plan;
     tly_gpu_launch l;
@@ -321,7 +324,7 @@ static tally_status run_gpu(run *r, tally_error *error)
     }
     status = lay(r, SCRATCH, 0, (int64_t)steps.scratch_bytes, word_of(r), error);
     if (status == TALLY_OK) {
-        status = dispatch(r, &l, &steps, error);
+        status = dispatch(r, p, &l, &steps, error);
     }
     tly_gpu_steps_free(&steps);
     return status;
@@ -330,8 +333,8 @@ static tally_status run_gpu(run *r, tally_error *error)
 /* States that are read may be missing, and so may those that the word does not name. */
 static int may_lack(const tly_geometry *g, const tly_rules *rules, int t)
 {
-    return g->carry != 0 && (t == rules->tensors - 2 ||
-                             (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
+    return g->carry != 0 &&
+           (t == rules->tensors - 2 || (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
 }
 
 static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
@@ -353,7 +356,7 @@ static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
     }
     tally_status status = copy_in(r, p, error);
     if (status == TALLY_OK) {
-        status = cpu ? run_cpu(r, p, error) : run_gpu(r, error);
+        status = cpu ? run_cpu(r, p, error) : run_gpu(r, p, error);
     }
     if (status == TALLY_OK) {
         copy_out(r, p);
@@ -366,8 +369,8 @@ static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
 
 static tally_status run_text(tally_context *context, const char *text, size_t bytes,
                              const tally_descriptor *descriptor,
-                             const tally_kernel_options *options, tly_pointers *p,
-                             uint64_t steps, tally_error *error)
+                             const tally_kernel_options *options, tly_pointers *p, uint64_t steps,
+                             tally_error *error)
 {
     run r = { .context = context, .steps = steps > 0 ? steps : DEFAULT_STEPS };
     tally_status status = check_call(context, text, descriptor, error);

@@ -124,7 +124,9 @@ static void take_buffers(whole *w, const tly_problem *p, const tly_gpu_steps *s)
         w->manifest.zero_count = 1;
     }
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
-        add_buffer(w, tly_tensor_name(t), tly_gpu_binding_of(t), tensor_bytes(s->end[t]));
+        const uint32_t states = tly_gpu_states_flag(p, t); /* which the word may not name */
+        add_buffer(w, tly_tensor_name(tly_tensor_of(p, t)), tly_gpu_binding_of(t),
+                   tensor_bytes(states == 0 || (states & s->states) != 0 ? s->end[t] : 0));
     }
     if (tly_gpu_bindings(p) > TLY_GPU_LEAST_BINDINGS) {
         w->manifest.storage_buffers = tly_gpu_bindings(p);
@@ -172,7 +174,7 @@ static tally_status check(const tly_request *r, tally_error *error)
         const tally_dtype dtype = (tally_dtype)r->problem.tensor[t].dtype;
         const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
         if (low < 0 && high >= low) {
-            return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
+            return tly_fail(error, TALLY_INVALID, tly_tensor_name(tly_tensor_of(&r->problem, t)),
                             "the tensor reaches below index 0, and a buffer begins there");
         }
         if (high >= (room - 2 * ALIGN) / bytes) {

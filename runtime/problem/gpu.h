@@ -92,7 +92,11 @@ enum {
                               of axes that go downwards in or out less one step of the axis */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
-    TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
+    TLY_GPU_STALL = 8,     /* look-back: every third tile withholds its total (tests) */
+    /* Words with a carry: the run has the tensor with the states before the first element, and
+     * position 0 is the scan's start; that with those after the last, and this is its end. */
+    TLY_GPU_STATES_IN = 16,
+    TLY_GPU_STATES_OUT = 32
 };
 
 /* What the workgroups of a pass share out. */

@@ -35,7 +35,8 @@ typedef struct tly_vk_object {
     VkPipeline pipeline[TLY_GPU_PASSES];
 } tly_vk_object;
 
-/* Layouts of descriptor sets, by the number of operands, and a set of each from one pool. */
+/* Layouts of descriptor sets, by the number of tensors behind the output, and a set of each from
+ * one pool. */
 enum { TLY_VK_LAYOUTS = TLY_GPU_OPERANDS + 1 };
 
 typedef struct tly_vk_sets {
@@ -227,7 +228,7 @@ void tly_vk_buffer_end(tally_vulkan_buffer *buffer);
 
 /* record.c: where a tensor or the scratch is. */
 typedef struct tly_vk_place {
-    VkBuffer buffer;
+    VkBuffer buffer;         /* VK_NULL_HANDLE: the run lacks it */
     VkDeviceAddress address; /* of the buffer's start */
     int64_t offset;          /* bytes from the buffer's start to element 0 */
 } tly_vk_place;

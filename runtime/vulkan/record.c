@@ -30,6 +30,16 @@ static void find_addresses(const tally_vulkan_kernel *k, const tly_vk_places *pl
     bases->scratch = k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0;
 }
 
+/* The states that the word names and the run lacks. */
+static uint32_t lacking_states(const tly_problem *p, const tly_vk_places *places)
+{
+    uint32_t lacking = 0;
+    for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
+        lacking |= places->tensor[t].buffer == VK_NULL_HANDLE ? tly_gpu_states_flag(p, t) : 0;
+    }
+    return lacking;
+}
+
 /* Writes the block that a step reads, and zeros behind it, where the step asks for them. Steps
  * before have read and written there. */
 static void prepare_scratch(const tally_vulkan_kernel *k, VkCommandBuffer commands, size_t i,
@@ -60,7 +70,7 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, const
 {
     const tally_vulkan *v = k->vulkan;
     const tly_vk_object *o = k->object;
-    tly_gpu_bases b = { 0 };
+    tly_gpu_bases b = { .lacking = lacking_states(&k->problem, places) };
     tly_vk_label_begin(k, commands);
     if (o->launch.addresses) {
         find_addresses(k, places, &b);

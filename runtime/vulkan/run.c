@@ -15,16 +15,21 @@
 typedef struct tensor {
     tly_vk_layout layout;
     uint64_t at, bytes; /* in its buffer */
+    int is_there;       /* the run has it */
 } tensor;
 
-static tensor describe(const tally_vulkan_kernel *k, int number)
+static tensor describe(const tally_vulkan_kernel *k, const tly_pointers *p, int number)
 {
     const int64_t low = k->steps.low[number];
     const tally_dtype dtype = (tally_dtype)k->problem.tensor[number].dtype;
-    tensor t;
-    tly_vk_layout_read(&k->geometry, number, tally_dtype_bytes(dtype), &t.layout);
+    tensor t = { .is_there = p->at[number] != NULL };
     t.at = (uint64_t)low % KEPT; /* a power of two: right for what is below 0, too */
     t.bytes = (uint64_t)(k->steps.end[number] - low);
+    if (tly_gpu_states_flag(&k->problem, number) != 0) { /* packed */
+        t.layout = (tly_vk_layout){ .low = low, .run = (int64_t)t.bytes };
+    } else {
+        tly_vk_layout_read(&k->geometry, number, tally_dtype_bytes(dtype), &t.layout);
+    }
     return t;
 }
 
@@ -40,8 +45,10 @@ static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot,
     tally_vulkan *v = k->vulkan;
     tally_status status = TALLY_OK;
     for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
-        status = tly_vk_slot_buffer(v, &slot->tensor[t], tensors[t].at + tensors[t].bytes, 0,
-                                    error);
+        if (tensors[t].is_there) {
+            status = tly_vk_slot_buffer(v, &slot->tensor[t], tensors[t].at + tensors[t].bytes, 0,
+                                        error);
+        }
     }
     if (status == TALLY_OK && k->steps.scratch_bytes > 0) {
         status = tly_vk_slot_buffer(v, &slot->scratch, k->steps.scratch_bytes, 0, error);
@@ -55,7 +62,9 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
     tally_vulkan *v = k->vulkan;
     tly_vk_places places = { .scratch = { slot->scratch.buffer, slot->scratch.address, 0 } };
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
-        places.tensor[t] = place_of(&slot->tensor[t], &tensors[t]);
+        if (tensors[t].is_there) {
+            places.tensor[t] = place_of(&slot->tensor[t], &tensors[t]);
+        }
     }
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
@@ -68,12 +77,17 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
     return tly_vk_slot_finish(v, slot, error);
 }
 
+static int is_written(const tally_vulkan_kernel *k, int t)
+{
+    return tly_is_written(tly_tensor_of(&k->problem, t));
+}
+
 static tally_status upload(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *tensors,
                            const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
     for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
-        if (!tly_is_written(t)) {
+        if (tensors[t].is_there && !is_written(k, t)) {
             status = tly_vk_upload_tensor(k->vulkan, slot, &slot->tensor[t], tensors[t].at,
                                           &tensors[t].layout, tensors[t].bytes, p->at[t], error);
         }
@@ -86,7 +100,7 @@ static tally_status download(const tally_vulkan_kernel *k, tly_vk_slot *slot, co
 {
     tally_status status = TALLY_OK;
     for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
-        if (tly_is_written(t)) {
+        if (tensors[t].is_there && is_written(k, t)) {
             status = tly_vk_download_tensor(k->vulkan, slot, &slot->tensor[t], tensors[t].at,
                                             &tensors[t].layout, tensors[t].bytes, p->at[t], error);
         }
@@ -100,7 +114,7 @@ static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tal
     tensor tensors[TLY_TENSOR_COUNT] = { 0 };
     tly_vk_slot *slot;
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
-        tensors[t] = describe(k, t);
+        tensors[t] = describe(k, p, t);
     }
     tally_status status = tly_vk_usable(v, error);
     if (status == TALLY_OK) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptor sets of the buffer form, and the layouts of pipelines. A kernel's bindings are the
- * input, the output, the scratch and its operands, so that there is a layout for each number of
- * operands. Devices with few storage buffers lack the larger ones, and no kernel is made for these.
+ * input, the output, the scratch and its other tensors, operands and states, so that there is a
+ * layout for each number of these. Devices with few storage buffers lack the larger ones, and no
+ * kernel is made for these.
  */
 #include "internal.h"
 
@@ -10,15 +11,16 @@
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
-static uint32_t bindings_of(uint32_t operands)
+/* `more`: tensors behind the output. */
+static uint32_t bindings_of(uint32_t more)
 {
-    return TLY_FIRST_OPERAND + 1 + operands;
+    return TLY_FIRST_OPERAND + 1 + more;
 }
 
-static VkResult make_set_layout(tally_vulkan *v, uint32_t operands)
+static VkResult make_set_layout(tally_vulkan *v, uint32_t more)
 {
     VkDescriptorSetLayoutBinding bindings[TLY_GPU_BINDINGS] = { { 0 } };
-    const uint32_t count = bindings_of(operands);
+    const uint32_t count = bindings_of(more);
     for (uint32_t i = 0; i < count; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
@@ -32,7 +34,7 @@ static VkResult make_set_layout(tally_vulkan *v, uint32_t operands)
         .bindingCount = count,
         .pBindings = bindings,
     };
-    return v->fn.CreateDescriptorSetLayout(v->device, &set, v->allocator, &v->set_layout[operands]);
+    return v->fn.CreateDescriptorSetLayout(v->device, &set, v->allocator, &v->set_layout[more]);
 }
 
 /* `set` NULL: the layout of kernels that use addresses. */
@@ -73,7 +75,7 @@ void tly_vk_layouts_end(tally_vulkan *v)
     }
 }
 
-static int operands_of(const tly_problem *p)
+static int tensors_behind(const tly_problem *p)
 {
     return tly_tensors_of(p) - TLY_FIRST_OPERAND;
 }
@@ -81,7 +83,7 @@ static int operands_of(const tly_problem *p)
 VkPipelineLayout tly_vk_layout_of(const tally_vulkan *v, const tly_problem *problem,
                                   const tly_gpu_launch *launch)
 {
-    return launch->addresses ? v->address_layout : v->buffer_layout[operands_of(problem)];
+    return launch->addresses ? v->address_layout : v->buffer_layout[tensors_behind(problem)];
 }
 
 /* --- sets ------------------------------------------------------------------------------------ */
@@ -132,21 +134,26 @@ VkDescriptorSet tly_vk_set_write(const tally_vulkan_kernel *k, const tly_vk_sets
     const tally_vulkan *v = k->vulkan;
     const tly_gpu_steps *s = &k->steps;
     VkDescriptorBufferInfo info[TLY_GPU_BINDINGS];
-    info[TLY_OUT] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT], s->end[TLY_OUT],
-                         &bases->tensor[TLY_OUT]);
-    for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
-        /* A tensor without elements is never touched: any buffer will do. */
-        info[tly_gpu_binding_of(t)] = s->end[t] > s->low[t] ? bind(v, &places->tensor[t], s->low[t],
-                                                                   s->end[t], &bases->tensor[t])
-                                                            : info[TLY_OUT];
+    /* What has no bytes, and what the run lacks, is never touched: any buffer will do. All kernels
+     * that may have such a tensor have a scratch. Others may declare one that they have no use
+     * for. */
+    if (s->scratch_bytes > 0) {
+        info[TLY_GPU_SCRATCH] = bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes,
+                                     &bases->scratch);
+    } else {
+        info[TLY_GPU_SCRATCH] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT], s->end[TLY_OUT],
+                                     &bases->tensor[TLY_OUT]);
     }
-    /* Nor may a scratch be that a module declares. */
-    info[TLY_GPU_SCRATCH] = s->scratch_bytes > 0 ? bind(v, &places->scratch, 0,
-                                                        (int64_t)s->scratch_bytes, &bases->scratch)
-                                                 : info[TLY_OUT];
+    for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
+        const tly_vk_place *place = &places->tensor[t];
+        const int is_there = place->buffer != VK_NULL_HANDLE && s->end[t] > s->low[t];
+        info[tly_gpu_binding_of(t)] = is_there
+                                          ? bind(v, place, s->low[t], s->end[t], &bases->tensor[t])
+                                          : info[TLY_GPU_SCRATCH];
+    }
     const VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = sets->set[operands_of(&k->problem)],
+        .dstSet = sets->set[tensors_behind(&k->problem)],
         .descriptorCount = tly_gpu_bindings(&k->problem),
         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
         .pBufferInfo = info,

@@ -61,22 +61,41 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     return TALLY_OK;
 }
 
-static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *p,
+/* Stands for a tensor's place as an address: buffers lie far apart, whatever they are. */
+static char *as_pointer(const tly_vk_places *p, int t)
+{
+    int first = 0;
+    while (p->tensor[first].buffer != p->tensor[t].buffer) {
+        first++;
+    }
+    return (char *)(uintptr_t)(((uint64_t)(first + 1) << 48) + (uint64_t)p->tensor[t].offset);
+}
+
+/* By the rules for pointers, as if each buffer were a part of memory. */
+static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *places,
                                   tally_error *error)
 {
-    const tly_vk_place *out = &p->tensor[TLY_OUT];
+    tly_pointers p = { { NULL } };
     for (int t = 0; t < tly_tensors_of(&k->problem); t++) {
-        if (tly_is_written(t) || p->tensor[t].buffer != out->buffer ||
-            tly_is_apart_by(&k->rules, t, out->offset - p->tensor[t].offset)) {
-            continue;
-        }
-        const char *name = tly_tensor_name(t);
-        return t == TLY_IN ? tly_fail(error, TALLY_INVALID, "out",
-                                      "the regions of input and output overlap")
-                           : tly_fail(error, TALLY_INVALID, name,
-                                      "operand %s and the output overlap", name);
+        p.at[t] = places->tensor[t].buffer != VK_NULL_HANDLE ? as_pointer(places, t) : NULL;
     }
-    return TALLY_OK;
+    tly_pointers_fill(&p, tly_unread(&k->problem, &k->geometry));
+    return tly_acceptable(&k->rules, &p) ? TALLY_OK : tly_refuse_pointers(&k->rules, &p, error);
+}
+
+/* Whether a run may do without a tensor that the word names: it has no bytes, or a scan may begin
+ * without it. */
+static int may_lack(const tally_vulkan_kernel *k, int t)
+{
+    return k->steps.end[t] <= k->steps.low[t] ||
+           tly_gpu_states_flag(&k->problem, t) == TLY_GPU_STATES_IN;
+}
+
+/* Whether the word names a tensor; others are not looked at. */
+static int is_named(const tally_vulkan_kernel *k, int t)
+{
+    const uint32_t states = tly_gpu_states_flag(&k->problem, t);
+    return states == 0 || (states & k->steps.states) != 0;
 }
 
 /* `own` is scratch of ours, where the caller has none. */
@@ -92,9 +111,12 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
     };
     tally_status status = TALLY_OK;
     for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
-        const need n = { tly_tensor_name(t), s->low[t], s->end[t],
+        const int tensor = tly_tensor_of(&k->problem, t);
+        const need n = { tly_tensor_name(tensor), s->low[t], s->end[t],
                          (uint64_t)tly_element_bytes(&k->problem, t) };
-        status = take_place(k, given[t], &n, &places->tensor[t], error);
+        if (is_named(k, t) && !(given[tensor]->buffer == VK_NULL_HANDLE && may_lack(k, t))) {
+            status = take_place(k, given[tensor], &n, &places->tensor[t], error);
+        }
     }
     if (status == TALLY_OK && s->scratch_bytes > 0) {
         const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };
@@ -335,6 +357,7 @@ static tally_status run(const tally_vulkan_kernel *kernel, tly_pointers *p, tall
     if (kernel->object == NULL) {
         return TALLY_OK;
     }
+    tly_pointers_place(&kernel->rules, p);
     tly_pointers_fill(p, tly_unread(&kernel->problem, &kernel->geometry));
     return tly_acceptable(&kernel->rules, p) ? tly_vulkan_kernel_run(kernel, p, error)
                                              : tly_refuse_pointers(&kernel->rules, p, error);

@@ -109,7 +109,7 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     tly_region exists = { 0 }, leads = { 0 };
     emit_if(c, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value carry = tly_gpu_first_carry(g, &item, u32(g, 0));
+    kir_value carry = tly_group_first_carry(g, &t, &item, u32(g, 0));
     kir_value chunks = arg(c, KIR_ARG_CHUNKS), size = u32(g, block);
     tly_region l = { .state = { &carry } };
     emit_for(c, &l, u32(g, 0), chunks, size);

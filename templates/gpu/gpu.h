@@ -177,7 +177,7 @@ kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value co
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk);
 kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
-/* ---- elements (memory.c) ---- */
+/* ---- elements and records (memory.c) ---- */
 
 enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
 
@@ -214,14 +214,17 @@ enum { TLY_GPU_TICKET_BYTES = 16, TLY_GPU_TICKET_LINE = 128 };
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g);       /* a tile's, in look-back (look_back.c) */
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (look_back_lanes.c) */
 
-/* The state before position 0 where no dispatch comes before. Exclusive sums show it, as +0. It is
- * no literal: compilers (lavapipe's) drop the addition of a literal 0, and sums of -0 would be
- * -0. */
+/* ---- what a scan starts from, and what it hands on (carry.c) ---- */
+
+/* The state before position 0 where no dispatch comes before and the word has no carry. Exclusive
+ * sums show it, as +0. It is no literal: compilers (lavapipe's) drop the addition of a literal 0,
+ * and sums of -0 would be -0. */
 kir_value tly_gpu_start(tly_gpu *g);
-/* The state before position 0 of the dispatch: the last dispatch's carry, or the start of a scan.
- * `which` of the item's scans. */
+/* The state before position 0 of the dispatch: the last dispatch's carry, the state that the caller
+ * hands in, or the start of a scan. `which` of the item's scans. */
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which);
-/* Stores the carry if another dispatch follows. */
+/* Stores the carry for the next dispatch, or for the caller. This may be the place that the first
+ * carry was loaded from. So no other invocation may load that, unless it has no use for it. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
 
 /* ---- groups: invocations that scan together (group.c) ---- */
@@ -252,6 +255,10 @@ kir_value tly_group_leads(tly_gpu *g, const tly_group *t);
 kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v);
 /* Ends a loop's trip, so that the next one may write to all slots that this one has read. */
 void tly_group_rest(tly_gpu *g, tly_group *t);
+/* tly_gpu_first_carry for a group, of which each invocation asks for one of the item's scans. Of
+ * words with a carry, only the invocations load it that store the last one. */
+kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item,
+                                kir_value which);
 /* Inclusive over the lanes of each interleaved scan. `sound`, or NULL: a u32 of each lane, 0 or 1.
  * A lane's stays 1 if it is 1 in all lanes that its sum is of, and each partial sum fits
  * (tly_gpu_fits_half). */

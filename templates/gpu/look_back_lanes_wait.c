@@ -14,12 +14,21 @@
  *
  * A record has two fields. One holds the tile's total, of a group's last tile the group's; the
  * other, where the range is watched, the carry after the tile, of a group's last tile the next
- * group's base. A word of them lies beside the same word of the other lanes, so that who looks for
- * neighbours reads whole lines.
+ * group's base. A word of a field lies beside the same word of the other lanes, so that who looks
+ * for neighbours reads whole lines.
+ *
+ * Records of words with a carry have a third field, which only tile 0 fills: the state before the
+ * first element. Tile 0 loads it from the caller's tensor. All others take it from the record,
+ * because the last tile may store the state after the last element in the caller's same tensor.
  */
 #include "look_back_lanes.h"
 
-enum { TOTAL, AFTER, FIELDS };
+enum { TOTAL, AFTER, START };
+
+static unsigned fields_of(const tly_gpu *g)
+{
+    return g->c.p->carry ? START + 1 : START;
+}
 
 enum { GROUP = TLY_GPU_LANES_GROUP, WINDOW = TLY_GPU_LANES_WINDOW };
 
@@ -37,7 +46,7 @@ static field field_of(const tly_lane_look_back *s, kir_value tile, unsigned whic
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value items = tly_gpu_as_offset(g, tly_gpu_items(g));
-    kir_value number = add(c, mul(c, tile, u32(g, FIELDS)), u32(g, which));
+    kir_value number = add(c, mul(c, tile, u32(g, fields_of(g))), u32(g, which));
     kir_value at = mul(c, tly_gpu_as_offset(g, number), tly_gpu_offset(g, tly_record_words(g)));
     at = add(c, mul(c, at, items), tly_gpu_as_offset(g, s->t->item.index));
     at = add(c, mul(c, at, tly_gpu_offset(g, 4)), tly_gpu_offset(g, g->launch->header_bytes));
@@ -46,7 +55,7 @@ static field field_of(const tly_lane_look_back *s, kir_value tile, unsigned whic
 
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g)
 {
-    return 4 * tly_record_words(g) * FIELDS;
+    return 4 * tly_record_words(g) * fields_of(g);
 }
 
 static kir_value look(const tly_lane_look_back *s, kir_value tile, unsigned which, kir_value *mark)
@@ -202,6 +211,39 @@ static void find_groups(const tly_lane_look_back *s)
     emit_end(c, &exists);
 }
 
+/* ---- the state before the first element ---- */
+
+/* Tile 0 tells the others, before it waits for anything. */
+static void tell_start(const tly_lane_look_back *s)
+{
+    tly_gpu *g = s->t->g;
+    tly_build *c = &g->c;
+    tly_region first = { 0 };
+    if (!c->p->carry)
+        return;
+    emit_if(c, &first, band(c, s->leads, is(g, s->t->item.chunk, 0)));
+    kir_value start = tly_gpu_first_carry(g, &s->t->item, u32(g, 0));
+    publish(s, i1(c, 1), START, start, u32(g, TLY_MARK_VALUE));
+    emit_end(c, &first);
+}
+
+static kir_value start_of(const tly_lane_look_back *s)
+{
+    tly_gpu *g = s->t->g;
+    tly_build *c = &g->c;
+    if (!c->p->carry)
+        return tly_gpu_first_carry(g, &s->t->item, u32(g, 0));
+    kir_value lacks = i1(c, 1), start = tly_neutral(c, c->acc), mark;
+    tly_region looks = { .state = { &lacks, &start } };
+    tly_look_while(g, &looks);
+    start = look(s, u32(g, 0), START, &mark);
+    lacks = is(g, mark, 0);
+    emit_end(c, &looks);
+    return start;
+}
+
+/* ---- groups, combined ---- */
+
 typedef kir_value look_for(const tly_lane_look_back *s, kir_value i, kir_value *mark);
 
 static kir_value found(const tly_lane_look_back *s, kir_value i, kir_value *mark)
@@ -233,7 +275,7 @@ static kir_value base_of(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value start = tly_gpu_first_carry(g, &s->t->item, u32(g, 0)), lacks, base;
+    kir_value start = start_of(s), lacks, base;
     tly_region looks = { .state = { &lacks, &base } };
     lacks = tly_not(c, combine_groups(s, found, start, &base));
     if (tly_range_count(c) == 0)
@@ -346,6 +388,7 @@ kir_value tly_lane_wait(tly_lane_look_back *s)
     tly_build *c = &s->t->g->c;
     kir_value carry = tly_neutral(c, c->acc);
     tly_region leads = { .state = { &carry, &s->open } };
+    tell_start(s);
     publish(s, band(c, s->leads, tly_not(c, bor(c, s->ends, s->stalls))), TOTAL, s->total, s->mark);
     find_totals(s);
     kir_barrier(c->b);

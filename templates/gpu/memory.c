@@ -235,39 +235,3 @@ void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_valu
     for (unsigned k = 0; k < tly_range_count(c); k++)
         range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, states(g) + 4 * k, 4);
 }
-
-static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value which)
-{
-    return tly_gpu_state_at(g, tly_gpu_carry_at(g, item->index), which);
-}
-
-kir_value tly_gpu_start(tly_gpu *g)
-{
-    tly_build *c = &g->c;
-    kir_value start = tly_start(c, c->acc);
-    if (!c->p->exclusive)
-        return start;
-    return choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
-}
-
-kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which)
-{
-    tly_build *c = &g->c;
-    kir_value carry = 0;
-    tly_region continues = { .state = { &carry } };
-    emit_if(c, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
-    carry = tly_load_state(c, carry_of(g, item, which), 0, 1, c->acc_bytes);
-    emit_else(c, &continues);
-    carry = tly_start(c, c->acc);
-    emit_end(c, &continues);
-    return carry;
-}
-
-void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry)
-{
-    tly_build *c = &g->c;
-    tly_region follows = { 0 };
-    emit_if(c, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
-    tly_store_state(c, carry_of(g, item, which), 0, carry, c->acc_bytes);
-    emit_end(c, &follows);
-}

@@ -86,12 +86,13 @@ static void scan(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const stret
         kir_value record = tly_gpu_record_at(g, item->record);
         carry = tly_load_state(c, tly_gpu_state_at(g, record, which), 0, 1, c->acc_bytes);
     } else {
-        carry = tly_gpu_first_carry(g, item, which);
+        carry = tly_group_first_carry(g, t, item, which);
     }
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     kir_value left = sub(c, along->count, tiles.i);
-    /* A row of one tile has no use for the excess. */
-    tly_tile tile = { .goes_on = 1, .more = ult(c, u32(g, t->tile), along->count) };
+    tly_tile tile = { .goes_on = 1 };
+    if (!c->p->carry) /* then a row of one tile has no use for the excess */
+        tile.more = ult(c, u32(g, t->tile), along->count);
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     carry = tly_tile_pass(g, t, &at, left, &tile, carry);
     tly_group_rest(g, t);

@@ -16,6 +16,7 @@ typedef struct stage {
     kir_value beside, own;    /* slots of its element of round 0; of those that it scans */
     kir_value exists;         /* i1: the group has a row of its own */
     kir_value count;
+    tly_gpu_item item;
     tly_gpu_row row;
 } stage;
 
@@ -108,8 +109,8 @@ static stage stage_of(tly_gpu *g, unsigned teams)
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, teams)), t->number);
     s.exists = ult(c, number, items);
     number = umin(c, number, sub(c, items, u32(g, 1)));
-    tly_gpu_item item = tly_gpu_item_of(g, number, 0);
-    s.row = tly_gpu_row_of(g, &item);
+    s.item = tly_gpu_item_of(g, number, 0);
+    s.row = tly_gpu_row_of(g, &s.item);
     s.count = arg(c, KIR_ARG_LENGTH);
     s.member = t->clusters > 1 ? add(c, mul(c, t->cluster, u32(g, t->width)), t->lane) : t->lane;
     kir_value memory = kir_shared(c->b, teams * t->tile * s.slot);
@@ -117,6 +118,18 @@ static stage stage_of(tly_gpu *g, unsigned teams)
     s.beside = ptradd(c, memory, mul(c, add(c, tile, s.member), u32(g, s.slot)));
     s.own = ptradd(c, memory, mul(c, add(c, tile, t->base), u32(g, s.slot)));
     return s;
+}
+
+/* Stores the state after the row for the next run. */
+static void hand_on(tly_gpu *g, const stage *s, kir_value state)
+{
+    tly_build *c = &g->c;
+    tly_region leads = { 0 };
+    if (!c->p->carry)
+        return;
+    emit_if(c, &leads, band(c, s->exists, tly_group_leads(g, &s->team)));
+    tly_gpu_last_carry(g, &s->item, u32(g, 0), state);
+    emit_end(c, &leads);
 }
 
 static void build(tly_gpu *g, unsigned pass)
@@ -132,10 +145,13 @@ static void build(tly_gpu *g, unsigned pass)
     tly_tile tile = {
         .rereads = 1, .spilled = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
     };
+    tile.goes_on = c->p->carry;
     fetch(g, &s, tile.x);
     tly_group_scan(g, &s.team, &tile);
     tly_tile_find_range(g, &tile);
-    tly_tile_finish(g, &s.team, &s.row, s.count, &tile, tly_gpu_start(g));
+    kir_value start = c->p->carry ? tly_group_first_carry(g, &s.team, &s.item, u32(g, 0))
+                                  : tly_gpu_start(g);
+    hand_on(g, &s, tly_tile_finish(g, &s.team, &s.row, s.count, &tile, start));
     put(g, &s);
 }
 

@@ -299,8 +299,18 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
-/* One tile after `carry`; returns the carry after it, which is nothing to go by where lanes end
- * within. */
+/* The state behind the i-th position, or, where the lane has ended, the one before. Only words with
+ * a carry have a use for a state behind the lane's end. */
+static kir_value behind(const transpose *t, int whole, unsigned i, kir_value before, kir_value next)
+{
+    tly_build *c = &t->g->c;
+    if (whole || !c->p->carry)
+        return next;
+    return choose(c, less(c, add(c, t->from, u32(t->g, i)), t->length), next, before);
+}
+
+/* One tile after `carry`; returns the carry after it. If lanes end within the tile, words without a
+ * carry have no use for that, and it may be anything. */
 static kir_value take(const transpose *t, int whole, kir_value carry)
 {
     tly_gpu *g = t->g;
@@ -315,7 +325,7 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
         kir_value u = tly_element(c, &at, tly_gpu_widen(g, &at, x[i]));
         kir_value next = tly_combine(c, carry, u);
         shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
-        carry = next;
+        carry = behind(t, whole, i, carry, next);
     }
     if (t->side[TLY_OUT].transposed)
         put_transposed(t, whole, shown);
@@ -407,11 +417,12 @@ static side side_of(const transpose *t, int tensor)
     return s;
 }
 
-/* A workgroup's contiguous rows are whole accesses, as it has 16 and more. */
+/* A workgroup's contiguous rows are whole accesses, as it has 16 and more. Its invocations are not
+ * told which row is whose, so each would not find its row's state. */
 static int is_contiguous(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
-    return p->form == TLY_ROWS && p->rows.contiguous &&
+    return !p->carry && p->form == TLY_ROWS && p->rows.contiguous &&
            p->rows.length == g->plan->vectors_per_thread;
 }
 

@@ -33,8 +33,9 @@ static kir_value load_part(tly_build *c, const tly_place *at, int tensor, unsign
     return tly_load_at(c, &here, tensor, lanes);
 }
 
-static kir_value load_states(tly_build *c, const tly_place *at, int tensor, unsigned lanes)
+kir_value tly_carry_load(tly_build *c, const tly_place *at, unsigned lanes)
 {
+    const int tensor = tly_carry_tensor(c->p);
     kir_value v[KIR_MAX_PARTS];
     const unsigned parts = tly_operator_of(c->p)->parts;
     for (unsigned i = 0; i < parts; i++)
@@ -47,7 +48,7 @@ static kir_value load_states(tly_build *c, const tly_place *at, int tensor, unsi
     return kir_tuple(c->b, parts, v);
 }
 
-/* i1: the run has this tensor, and the place has lanes. */
+/* i1: a run on a CPU has this tensor, and the place has lanes. */
 static kir_value is_there(tly_build *c, const tly_place *at, int tensor)
 {
     kir_value base = kir_addr(c->b, arg(c, TLY_ARG(IN, tensor))), zero = imm(c, 0);
@@ -66,10 +67,9 @@ kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes)
     kir_value y = tly_start(c, KIR_TYPE(c->acc.kind, lanes));
     if (!c->p->carry)
         return y;
-    const int tensor = tly_carry_tensor(c->p);
     tly_region given = { .state = { &y } };
-    emit_if(c, &given, is_there(c, at, tensor));
-    y = load_states(c, at, tensor, lanes);
+    emit_if(c, &given, is_there(c, at, tly_carry_tensor(c->p)));
+    y = tly_carry_load(c, at, lanes);
     emit_end(c, &given);
     return y;
 }
@@ -84,6 +84,8 @@ static void store_part(tly_build *c, kir_value p, kir_value step, kir_value coun
                        unsigned bytes)
 {
     const unsigned lanes = type_of(c, v).lanes;
+    if (c->t->no_narrow && bytes < 4)
+        v = convert(c, KIR_TRUNC, KIR_TYPE(bytes == 2 ? KIR_I16 : KIR_I8, 1), v);
     if (lanes == 1 || (count == 0 && step == imm(c, bytes))) {
         kir_store(c->b, p, 0, v, bytes, 0);
         return;
@@ -98,19 +100,25 @@ static void store_part(tly_build *c, kir_value p, kir_value step, kir_value coun
     }
 }
 
-void tly_end_at(tly_build *c, const tly_place *at, kir_value y)
+void tly_carry_store(tly_build *c, const tly_place *at, kir_value y)
 {
-    if (!c->p->carry)
-        return;
     const int tensor = tly_carry_tensor(c->p) + 1;
-    const unsigned bytes = c->bytes[tensor];
-    tly_region wanted = { 0 };
-    emit_if(c, &wanted, is_there(c, at, tensor));
-    kir_value p = at->address(c, at, tensor), step = step_of(c, at, tensor);
+    const unsigned bytes = c->bytes[tensor], lanes = type_of(c, part(c, y, 0)).lanes;
+    kir_value p = at->address(c, at, tensor);
+    kir_value step = lanes > 1 ? step_of(c, at, tensor) : 0;
     kir_value v = compares(c) ? tly_from_key(c, tly_kept(c, y)) : y;
     for (unsigned i = 0; i < kir_parts(c->b, v); i++)
         store_part(c, ptradd(c, p, imm(c, (int64_t)i * bytes)), step, at->count, part(c, v, i),
                    bytes);
+}
+
+void tly_end_at(tly_build *c, const tly_place *at, kir_value y)
+{
+    tly_region wanted = { 0 };
+    if (!c->p->carry)
+        return;
+    emit_if(c, &wanted, is_there(c, at, tly_carry_tensor(c->p) + 1));
+    tly_carry_store(c, at, y);
     emit_end(c, &wanted);
 }
 

@@ -30,7 +30,8 @@ typedef struct tally_manifest_module {
 
 /* A storage buffer. Its offset must be a multiple of 16 bytes and of the device's alignment. */
 typedef struct tally_manifest_buffer {
-    const char *name; /* "in", "out", "scratch" or "parameters", and "a" to "d" for operands */
+    const char *name; /* "in", "out", "scratch" or "parameters", "a" to "d" for operands, and
+                         "carry_in" and "carry_out" for the states of a carry */
     uint32_t set, binding;
     uint64_t bytes;            /* the least size; tensors begin with the element of index 0 */
     uint32_t data_bytes;       /* bytes in `data`; 0 except for "parameters" */

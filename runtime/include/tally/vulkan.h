@@ -211,9 +211,10 @@ typedef struct tally_vulkan_buffers {
     size_t size; /**< sizeof(tally_vulkan_buffers) */
     tally_vulkan_range in, out, scratch;
     tally_vulkan_range operand[TALLY_MAX_OPERANDS]; /**< the operands a, b, c and d */
-    tally_vulkan_range offsets;             /**< where segments begin and end; not used yet */
-    tally_vulkan_range carry_in, carry_out; /**< the state before the first element and after the
-                                                 last one; not used yet */
+    tally_vulkan_range offsets; /**< where segments begin and end; not used yet */
+    /** words with a carry: the states before the first elements, or zeros, and room for those after
+     *  the last elements (tally_descriptor_carry); both may be the same range */
+    tally_vulkan_range carry_in, carry_out;
 } tally_vulkan_buffers;
 
 #define TALLY_VULKAN_RANGE_INIT { VK_NULL_HANDLE, 0, 0, 0 }
@@ -240,9 +241,15 @@ typedef struct tally_vulkan_buffers {
  * keeps the recording until its own command buffer is completed and not used again, and then
  * destroys it with tally_vulkan_recording_destroy.
  *
- * Returns TALLY_INVALID if a range is too small or misaligned, if input and output overlap without
- * being in place, or if an operand overlaps the output. The error's field is the operand's letter
- * in the last case. Then nothing is recorded. Operands may overlap the input and each other.
+ * Returns TALLY_INVALID if a range is too small or misaligned, or if input and output overlap
+ * without being in place. It also returns TALLY_INVALID if an operand or `carry_in` overlaps the
+ * output, or if `carry_out` overlaps another tensor without being `carry_in` itself; then the
+ * error's field is the operand's letter, "carry_in" or "carry_out". Nothing is recorded if the call
+ * fails. Operands may overlap the input and each other.
+ *
+ * Without elements to read or to make, the ranges of input and output may be zero, and so may
+ * `carry_in`: then the scan begins with no state. The kernel does not look at the states that its
+ * word does not name.
  */
 TALLY_API tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel,
                                            VkCommandBuffer commands,

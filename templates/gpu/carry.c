@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a scan on a device starts from, and what it hands on. A dispatch that goes on where another
+ * has ended has its carries in the scratch. At the ends of a word with a carry, they are states in
+ * the caller's tensors (stages/carry.c), if the run has these.
+ */
+#include "gpu.h"
+
+/* ---- in the scratch ---- */
+
+static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value which)
+{
+    return tly_gpu_state_at(g, tly_gpu_carry_at(g, item->index), which);
+}
+
+/* ---- in the caller's tensors ---- */
+
+typedef struct state_of {
+    tly_gpu_row row;
+    kir_value which;
+} state_of;
+
+/* Rows of words with a carry are not interleaved (canonicalise.c), as their states do not lie along
+ * the axis. So an item's scans are neighbouring lanes. */
+static kir_value address_of_state(tly_build *c, const tly_place *at, int tensor)
+{
+    tly_gpu *g = (tly_gpu *)c; /* its first member */
+    const state_of *s = at->of;
+    const tly_gpu_axis *in = &s->row.tensor[tensor];
+    if (g->lanes == 1)
+        return in->at;
+    return ptradd(c, in->at, mul(c, tly_gpu_as_offset(g, s->which), in->lane));
+}
+
+static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value which)
+{
+    tly_build *c = &g->c;
+    kir_value y = tly_start(c, c->acc);
+    tly_region given = { .state = { &y } };
+    if (!c->p->carry)
+        return y;
+    emit_if(c, &given, tly_gpu_flag(g, TLY_GPU_STATES_IN));
+    const state_of s = { tly_gpu_row_of(g, item), which };
+    y = tly_carry_load(c, &(tly_place){ .address = address_of_state, .of = &s }, 1);
+    emit_end(c, &given);
+    return y;
+}
+
+static void store_state(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value y)
+{
+    tly_build *c = &g->c;
+    tly_region wanted = { 0 };
+    if (!c->p->carry)
+        return;
+    emit_if(c, &wanted, tly_gpu_flag(g, TLY_GPU_STATES_OUT));
+    const state_of s = { tly_gpu_row_of(g, item), which };
+    tly_carry_store(c, &(tly_place){ .address = address_of_state, .of = &s }, y);
+    emit_end(c, &wanted);
+}
+
+/* ---- either ---- */
+
+kir_value tly_gpu_start(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_value start = tly_start(c, c->acc);
+    if (!c->p->exclusive)
+        return start;
+    return choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
+}
+
+kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which)
+{
+    tly_build *c = &g->c;
+    kir_value carry = 0;
+    tly_region continues = { .state = { &carry } };
+    emit_if(c, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
+    carry = tly_load_state(c, carry_of(g, item, which), 0, 1, c->acc_bytes);
+    emit_else(c, &continues);
+    carry = load_state(g, item, which);
+    emit_end(c, &continues);
+    return carry;
+}
+
+void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry)
+{
+    tly_build *c = &g->c;
+    tly_region follows = { 0 };
+    emit_if(c, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
+    tly_store_state(c, carry_of(g, item, which), 0, carry, c->acc_bytes);
+    emit_end(c, &follows);
+    store_state(g, item, which, carry);
+}
+
+kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item, kir_value which)
+{
+    tly_build *c = &g->c;
+    if (!c->p->carry)
+        return tly_gpu_first_carry(g, item, which);
+    kir_value carry = tly_neutral(c, c->acc);
+    tly_region leads = { .state = { &carry } };
+    emit_if(c, &leads, tly_group_leads(g, t));
+    carry = tly_gpu_first_carry(g, item, which);
+    emit_end(c, &leads);
+    return tly_group_broadcast(g, t, carry);
+}
