@@ -262,3 +262,20 @@ Test(carry_bits, nothing_hands_on_its_state)
     run(&d, NULL, NULL, NULL, after);
     cr_expect_eq(after[1], 1);
 }
+
+/* The total of a piece falls below the range of what it is kept as, beside results that `post`
+ * takes. */
+Test(carry_bits, totals_stay_valid_beside_post)
+{
+    static const char *const words[] = { "cumprod:f32:100:axis=0,post=y*1,carry=in+out",
+                                         "cumprod:f32:100:axis=0,carry=in+out" };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        const tally_descriptor d = parsed(words[k]);
+        float in[100], out[100], after;
+        for (int i = 0; i < 100; i++)
+            in[i] = 0.5f;
+        run(&d, in, out, NULL, &after);
+        cr_expect_eq(after, 0x1p-100f, "%s: %g", words[k], after);
+        cr_expect_eq(out[99], 0x1p-100f);
+    }
+}
