@@ -13,7 +13,11 @@ static int allocations_left = -1;
 
 static void *allocate(size_t count, size_t bytes)
 {
-    return allocations_left >= 0 && allocations_left-- == 0 ? NULL : calloc(count, bytes);
+    if (allocations_left == 0) {
+        return NULL;
+    }
+    allocations_left -= allocations_left > 0;
+    return calloc(count, bytes);
 }
 #define calloc allocate
 #include <tally.h>
@@ -24,10 +28,11 @@ static int runs_left = -1;
 static tally_status run_or_fail(const tally_kernel *kernel, const tally_buffers *buffers,
                                 const tally_run_options *options, tally_error *error)
 {
-    if (runs_left >= 0 && runs_left-- == 0) {
+    if (runs_left == 0) {
         error->status = TALLY_OUT_OF_MEMORY;
         return TALLY_OUT_OF_MEMORY;
     }
+    runs_left -= runs_left > 0;
     return tally_kernel_run_buffers(kernel, buffers, options, error);
 }
 #define tally_kernel_run_buffers run_or_fail

@@ -170,7 +170,7 @@ static inline tally_status tally_mpi__prepare(tally_mpi__job *j, tally_context *
     (void)tally_mpi__lay_out(j);
     tally_buffers check = *taken;
     check.carry_out = check.carry_out != NULL ? check.carry_out : j->to;
-    if (j->is_given) {
+    if (taken->carry_in != NULL) {
         memcpy(j->given, taken->carry_in, j->states);
     }
     return tally_kernel_check_buffers(j->whole, &check, error);
