@@ -235,8 +235,8 @@ static inline int tally_mpi__is_usable(const tally_mpi__job *j, double state, do
                               (size >= least && tally_mpi__is_finite(j, state * total))));
 }
 
-/* linrec: the state after the part, without one before it. The results go to scratch, a piece of the
- * axis at a time, so that they stay in the cache. */
+/* linrec: the state after the part, without one before it. The results go to scratch, a piece of
+ * the axis at a time, so that they stay in the cache. */
 static inline tally_status tally_mpi__find_state(const tally_mpi__job *j, tally_context *context,
                                                  const tally_buffers *buffers, char *state,
                                                  tally_error *error)
