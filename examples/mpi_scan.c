@@ -11,10 +11,11 @@
 #include <tally/mpi.h>
 #include <unistd.h>
 
-static void stop(const char *what, const char *why)
+static _Noreturn void stop(const char *what, const char *why)
 {
     fprintf(stderr, "mpi_scan: %s: %s\n", what, why);
     MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
 }
 
 int main(int argc, char **argv)

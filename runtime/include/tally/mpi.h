@@ -20,7 +20,7 @@ typedef enum tally_mpi_way {
      *
      *  Where a total may not stand for its part (docs/range.md, Chunks), those lanes go on as by
      *  TALLY_MPI_CHAIN from there. So do words without a fitting reduction: f16 and bf16 with
-     *  acc=f64, cummax and cummin of these with an expression, linrec, and words with `reset`. */
+     *  acc=f64, cummax and cummin of these with an expression, and words with `reset`. */
     TALLY_MPI_TOTALS = 0,
     /** Each rank waits for the state after the part before its own, scans, and hands its state on.
      *  Input is read once. Lanes go in blocks, so that ranks work at the same time where there are
@@ -89,6 +89,7 @@ static inline size_t tally_mpi__lay_out(tally_mpi__job *j)
         { &j->to, states },
         { &j->told, j->has_totals ? j->row : 0 },
         { &j->rows, j->has_totals ? 2 * ranks * j->row : 0 },
+        { &j->scratch, j->has_totals ? (j->scratch_bytes + 63) / 64 * 64 : 0 },
         { &j->folded, j->has_totals ? ranks * j->lanes * j->bytes : 0 },
     };
     size_t bytes = 64;
@@ -169,7 +170,7 @@ static inline tally_status tally_mpi__prepare(tally_mpi__job *j, tally_context *
     (void)tally_mpi__lay_out(j);
     tally_buffers check = *taken;
     check.carry_out = check.carry_out != NULL ? check.carry_out : j->to;
-    if (j->is_given) {
+    if (taken->carry_in != NULL) {
         memcpy(j->given, taken->carry_in, j->states);
     }
     return tally_kernel_check_buffers(j->whole, &check, error);
@@ -278,7 +279,7 @@ static inline tally_status tally_mpi__run(tally_mpi__job *j, tally_context *cont
         j->chained[b] = has_totals ? j->ranks : (int)values[4];
     }
     if (has_totals) {
-        status = tally_mpi__exchange(j, &taken, error);
+        status = tally_mpi__exchange(j, context, &taken, error);
         if (status != TALLY_OK) {
             return status;
         }

@@ -36,7 +36,8 @@ typedef struct tally_mpi__job {
     int is_guarded;      /* floats whose totals may leave the range */
     int has_totals;
     size_t row;                         /* bytes of what one rank tells all others */
-    tally_kernel *whole, *total, *mark; /* mark: products of all magnitudes below 1 */
+    tally_kernel *whole, *total, *mark; /* mark: of cumprod, products of all magnitudes below 1; of
+                                         * linrec, products of factors */
     tally_kernel *fold;
     tally_kernel *block[TALLY_MPI__BLOCKS];
     int chained[TALLY_MPI__BLOCKS]; /* the first place whose total a block may not use */
@@ -45,9 +46,11 @@ typedef struct tally_mpi__job {
     char *from, *to; /* states before and after the part, as blocks where there are several */
     char *told;      /* what this rank tells */
     char *rows;      /* what all tell, by places; empty parts are left out */
-    char *folded;    /* the states that totals add up to */
-    int is_given;    /* there is a state before the whole tensor, on all ranks */
-    int has_from;    /* there is a state before this part */
+    char *scratch;   /* linrec: results that are made for their last state alone */
+    size_t scratch_bytes;
+    char *folded; /* the states that totals add up to */
+    int is_given; /* there is a state before the whole tensor, on all ranks */
+    int has_from; /* there is a state before this part */
 } tally_mpi__job;
 
 /* ---- errors ------------------------------------------------------------------------------- */

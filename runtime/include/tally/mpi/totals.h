@@ -40,8 +40,14 @@ static inline int tally_mpi__rename(const char *text, char *to, int used[TALLY_M
     return count;
 }
 
+/* The expression that a part's reduction combines. */
+static inline const char *tally_mpi__combined(const tally_mpi__job *j)
+{
+    return j->scan.op != TALLY_LINREC ? j->scan.map : j->scan.coef[0] != 0 ? j->scan.coef : "a";
+}
+
 /* The reduction of the part along the axis that makes states; or, as a mark, the product of all
- * magnitudes below 1. */
+ * magnitudes below 1. That of linrec is the product of its factors. */
 static inline tally_status tally_mpi__reduction(const tally_mpi__job *j, int is_mark,
                                                 tally_descriptor *d)
 {
@@ -49,7 +55,8 @@ static inline tally_status tally_mpi__reduction(const tally_mpi__job *j, int is_
                                   { TALLY_CUMPROD, TALLY_PROD },
                                   { TALLY_CUMMAX, TALLY_MAX },
                                   { TALLY_CUMMIN, TALLY_MIN },
-                                  { TALLY_CUMLOGSUMEXP, TALLY_LOG_SUM_EXP } };
+                                  { TALLY_CUMLOGSUMEXP, TALLY_LOG_SUM_EXP },
+                                  { TALLY_LINREC, TALLY_PROD } };
     static const char *const marks[] = { "where((%s)==0,1,min(abs(%s),1))", "min(abs(%s),1)" };
     const tally_descriptor *s = &j->scan;
     char text[TALLY_EXPRESSION_MAX] = { 0 };
@@ -75,12 +82,13 @@ static inline tally_status tally_mpi__reduction(const tally_mpi__job *j, int is_
     d->axes = 1u << s->axis;
     d->axes_given = 1;
     d->carry = 0;
-    const int operands = tally_mpi__rename(s->map, text, used);
+    memset(d->coef, 0, sizeof d->coef);
+    const int operands = tally_mpi__rename(tally_mpi__combined(j), text, used);
     for (int k = 0; k < operands; k++) {
         d->operands[k] = s->operands[used[k]];
     }
     memcpy(d->map, text, sizeof text);
-    if (!is_mark) {
+    if (!is_mark || s->op == TALLY_LINREC) {
         return tally_descriptor_check(d, NULL);
     }
     /* Without the first, zeros among the elements make a mark that proves nothing. */
@@ -115,6 +123,13 @@ static inline void tally_mpi__fold(const tally_mpi__job *j, tally_descriptor *d)
     d->in_strides[1] = 1;
     d->in_offset = (int64_t)(TALLY_MPI__HEAD / j->bytes);
     d->carry = TALLY_CARRY_IN;
+    if (d->op == TALLY_LINREC) {
+        tally_operand *const factors = &d->operands[0];
+        factors->dtype = j->dtype;
+        factors->place = TALLY_PLACE_STRIDES;
+        memcpy(factors->strides, d->in_strides, sizeof factors->strides);
+        factors->offset = d->in_offset + (int64_t)j->lanes;
+    }
 }
 
 /* A kernel that there may not be: *is_there becomes 0 if there is none. */
@@ -132,19 +147,38 @@ static inline int tally_mpi__leaves_range(const tally_mpi__job *j)
     const tally_descriptor *s = &j->scan;
     const int is_wider = s->map[0] == 0 && tally_dtype_bytes((tally_dtype)s->dtype) < j->bytes;
     return (j->dtype == TALLY_F32 || j->dtype == TALLY_F64) &&
-           (s->op == TALLY_CUMPROD || (s->op == TALLY_CUMSUM && !is_wider));
+           (s->op == TALLY_CUMPROD || s->op == TALLY_LINREC ||
+            (s->op == TALLY_CUMSUM && !is_wider));
+}
+
+/* Bytes of a result. */
+static inline size_t tally_mpi__shown(const tally_mpi__job *j)
+{
+    const int32_t dtype = j->scan.out_dtype != 0 ? j->scan.out_dtype : j->scan.dtype;
+    return tally_dtype_bytes((tally_dtype)dtype);
+}
+
+/* Enough for results of a few positions along the axis, and small enough for a cache of a core. */
+static inline size_t tally_mpi__find_scratch(const tally_mpi__job *j)
+{
+    const size_t cache = 512 * 1024, position = j->lanes * tally_mpi__shown(j);
+    return position < cache ? cache / position * position : position;
 }
 
 static inline tally_status tally_mpi__make_totals(tally_mpi__job *j, tally_context *context,
                                                   tally_error *error)
 {
     tally_descriptor d;
-    const int has_mark = j->is_guarded && j->scan.op == TALLY_CUMPROD;
+    const int is_linrec = j->scan.op == TALLY_LINREC;
+    const int has_mark = is_linrec || (j->is_guarded && j->scan.op == TALLY_CUMPROD);
     j->row = (TALLY_MPI__HEAD + (1 + has_mark) * j->lanes * j->bytes + 63) / 64 * 64;
     j->has_totals = tally_mpi__reduction(j, 0, &d) == TALLY_OK;
     tally_status status = TALLY_OK;
-    if (j->has_totals && j->length > 0) {
+    if (j->has_totals && j->length > 0 && !is_linrec) {
         status = tally_mpi__make(context, &d, &j->total, &j->has_totals, error);
+    }
+    if (is_linrec) {
+        j->scratch_bytes = tally_mpi__find_scratch(j);
     }
     if (status == TALLY_OK && has_mark && j->has_totals && j->length > 0) {
         j->has_totals = tally_mpi__reduction(j, 1, &d) == TALLY_OK;
@@ -188,6 +222,10 @@ static inline int tally_mpi__is_usable(const tally_mpi__job *j, double state, do
     if (!tally_mpi__is_finite(j, total)) {
         return 0;
     }
+    if (j->scan.op == TALLY_LINREC) { /* mark: the factor of the state */
+        return tally_mpi__is_finite(j, state) && tally_mpi__is_finite(j, mark) &&
+               tally_mpi__is_finite(j, state * mark + total);
+    }
     if (j->scan.op == TALLY_CUMSUM) {
         return !tally_mpi__is_finite(j, state) || tally_mpi__is_finite(j, state + total);
     }
@@ -197,9 +235,40 @@ static inline int tally_mpi__is_usable(const tally_mpi__job *j, double state, do
                               (size >= least && tally_mpi__is_finite(j, state * total))));
 }
 
+/* linrec: the state after the part, without one before it. The results go to scratch, a piece of
+ * the axis at a time, so that they stay in the cache. */
+static inline tally_status tally_mpi__find_state(const tally_mpi__job *j, tally_context *context,
+                                                 const tally_buffers *buffers, char *state,
+                                                 tally_error *error)
+{
+    const int64_t most = (int64_t)(j->scratch_bytes / (j->lanes * tally_mpi__shown(j)));
+    tally_status status = TALLY_OK;
+    for (int64_t done = 0; done < j->length && status == TALLY_OK; done += most) {
+        const int64_t count = most < j->length - done ? most : j->length - done;
+        tally_buffers b = *buffers;
+        tally_kernel *kernel = NULL;
+        tally_descriptor d;
+        tally_mpi__slice(&j->scan, j->scan.axis,
+                         j->scan.flags & TALLY_REVERSE ? j->length - done - count : done, count,
+                         &d);
+        d.flags &= ~(uint32_t)TALLY_OUT_STRIDES;
+        memset(d.out_strides, 0, sizeof d.out_strides);
+        d.out_offset = 0;
+        b.out = j->scratch;
+        b.carry_in = done > 0 ? state : NULL;
+        b.carry_out = state;
+        status = tally_kernel_create(context, &d, NULL, &kernel, error);
+        if (status == TALLY_OK) {
+            status = tally_kernel_run_buffers(kernel, &b, NULL, error);
+        }
+        tally_kernel_destroy(&kernel);
+    }
+    return status;
+}
+
 /* The part's own totals, to be told. */
-static inline tally_status tally_mpi__reduce(const tally_mpi__job *j, const tally_buffers *buffers,
-                                             tally_error *error)
+static inline tally_status tally_mpi__reduce(const tally_mpi__job *j, tally_context *context,
+                                             const tally_buffers *buffers, tally_error *error)
 {
     const int64_t head[2] = { j->length > 0, j->place };
     tally_buffers b = TALLY_BUFFERS_INIT;
@@ -209,13 +278,15 @@ static inline tally_status tally_mpi__reduce(const tally_mpi__job *j, const tall
     if (j->length == 0) {
         return TALLY_OK;
     }
-    const int operands = tally_mpi__rename(j->scan.map, text, used);
+    const int operands = tally_mpi__rename(tally_mpi__combined(j), text, used);
     for (int k = 0; k < operands; k++) {
         b.operand[k] = buffers->operand[used[k]];
     }
     b.in = buffers->in;
     b.out = j->told + TALLY_MPI__HEAD;
-    tally_status status = tally_kernel_run_buffers(j->total, &b, NULL, error);
+    tally_status status = j->total != NULL
+                              ? tally_kernel_run_buffers(j->total, &b, NULL, error)
+                              : tally_mpi__find_state(j, context, buffers, (char *)b.out, error);
     if (status == TALLY_OK && j->mark != NULL) {
         b.out = j->told + TALLY_MPI__HEAD + j->lanes * j->bytes;
         status = tally_kernel_run_buffers(j->mark, &b, NULL, error);
@@ -234,7 +305,7 @@ static inline const char *tally_mpi__before(const tally_mpi__job *j, int i)
 static inline void tally_mpi__find_chained(tally_mpi__job *j, const char *rows, int count)
 {
     const size_t size = j->scan.rank > 1 ? j->lanes / (j->outer * j->inner) : 1;
-    const double none = j->scan.op == TALLY_CUMSUM ? 0 : 1;
+    const double none = j->scan.op == TALLY_CUMPROD ? 1 : 0;
     for (int b = 0; b < j->blocks; b++) {
         const size_t first = (size_t)tally_mpi__first(j, b);
         const size_t end = b + 1 < j->blocks ? (size_t)tally_mpi__first(j, b + 1) : size;
@@ -242,7 +313,7 @@ static inline void tally_mpi__find_chained(tally_mpi__job *j, const char *rows, 
         j->chained[b] = j->ranks;
         for (int i = 0; i < count && j->chained[b] == j->ranks; i++) {
             const char *totals = rows + (size_t)i * j->row + TALLY_MPI__HEAD;
-            const char *marks = totals + (j->scan.op == TALLY_CUMPROD ? j->lanes * j->bytes : 0);
+            const char *marks = totals + (j->scan.op == TALLY_CUMSUM ? 0 : j->lanes * j->bytes);
             const char *before = tally_mpi__before(j, i);
             before = before == NULL && j->is_given ? j->given : before;
             int64_t place;
@@ -294,6 +365,7 @@ static inline tally_status tally_mpi__add_up(tally_mpi__job *j, tally_error *err
         }
     }
     b.in = rows;
+    b.operand[0] = j->scan.op == TALLY_LINREC ? rows : NULL;
     b.out = j->folded;
     b.carry_in = j->is_given ? j->given : NULL;
     const tally_status status = tally_kernel_run_buffers(j->fold, &b, NULL, error);
@@ -314,12 +386,12 @@ static inline tally_status tally_mpi__add_up(tally_mpi__job *j, tally_error *err
 }
 
 /* Exchanges totals. All ranks return the same status, or a failure of MPI. */
-static inline tally_status tally_mpi__exchange(tally_mpi__job *j, const tally_buffers *buffers,
-                                               tally_error *error)
+static inline tally_status tally_mpi__exchange(tally_mpi__job *j, tally_context *context,
+                                               const tally_buffers *buffers, tally_error *error)
 {
     int64_t values[TALLY_MPI__AGREED] = { 0 };
     const int root = j->scan.flags & TALLY_REVERSE ? j->ranks - 1 : 0;
-    tally_status status = tally_mpi__reduce(j, buffers, error);
+    tally_status status = tally_mpi__reduce(j, context, buffers, error);
     tally_status sent = tally_mpi__code(
         MPI_Allgather(j->told, (int)j->row, MPI_BYTE, j->rows, (int)j->row, MPI_BYTE, j->comm),
         error);
