@@ -581,6 +581,32 @@ Test(kir, modules_say_what_is_only_read)
     }
 }
 
+/* Behind the scratch only states of a carry are stored. They may replace those of the tensor
+ * before. */
+Test(kir, modules_say_what_states_may_replace)
+{
+    static const char *const lines[] = { "OpDecorate %a_u32 Restrict\n",
+                                         "OpDecorate %b_u32 Aliased\n",
+                                         "OpDecorate %b_u32 NonWritable\n",
+                                         "OpDecorate %c_u32 Aliased\n" };
+    kir_kernel *k = must_parse("kernel states workgroup 32 {\n"
+                               "  %1 : i64 = const 0\n"
+                               "  %2 : ptr = arg a\n"
+                               "  %3 : ptr = arg b\n"
+                               "  %4 : ptr = arg c\n"
+                               "  %5 : i32 = load %2, align 4\n"
+                               "  %6 : i32 = load %3, align 4\n"
+                               "  %7 : i32 = add %5, %6\n"
+                               "  store %4, %7, align 4\n"
+                               "  return %1\n}\n");
+    module m = must_lower(k, &everything, 0);
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        cr_expect_eq(occurrences(show(&m, 0), lines[i]), 1, "%s", lines[i]);
+    }
+    free(m.words);
+    kir_free(k);
+}
+
 Test(kir, lines_lead_to_the_kernel)
 {
     static struct text listing;

@@ -36,7 +36,7 @@ static kir_value load_part(tly_build *c, const tly_place *at, int tensor, unsign
 kir_value tly_carry_load(tly_build *c, const tly_place *at, unsigned lanes)
 {
     const int tensor = tly_carry_tensor(c->p);
-    kir_value v[KIR_MAX_PARTS];
+    kir_value v[KIR_MAX_PARTS] = { 0 };
     const unsigned parts = tly_operator_of(c->p)->parts;
     for (unsigned i = 0; i < parts; i++)
         v[i] = load_part(c, at, tensor, i, lanes);

@@ -7,7 +7,6 @@
  */
 #include "bed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { BYTES = 1 << 16, PART = 1 << 13, INTS = BYTES / 4 };
@@ -48,7 +47,7 @@ typedef struct bed {
     tally_context *context;
     tally_vulkan *v;
     tally_vulkan_buffer *buffer; /* of all tensors */
-    int32_t *memory, *wanted;
+    int32_t memory[INTS], wanted[INTS];
     int made[PLANS]; /* words that a plan was for */
 } bed;
 
@@ -97,7 +96,7 @@ static tally_buffers host_buffers(int32_t *memory, const places *p)
     return buffers;
 }
 
-static void fill(const bed *b)
+static void fill(bed *b)
 {
     tally_error error = TALLY_ERROR_INIT;
     for (int i = 0; i < INTS; i++) {
@@ -108,7 +107,7 @@ static void fill(const bed *b)
 }
 
 /* What a CPU makes of the same places. */
-static void compute(const bed *b, const tally_descriptor *d, const places *runs)
+static void compute(bed *b, const tally_descriptor *d, const places *runs)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_kernel *kernel = NULL;
@@ -253,9 +252,10 @@ static void one_side(bed *b)
 int main(void)
 {
     tally_error error = TALLY_ERROR_INIT;
-    bed b = { .context = tly_bed_context(), .memory = malloc(BYTES), .wanted = malloc(BYTES) };
+    static bed b;
+    b.context = tly_bed_context();
     b.v = tly_bed_open(b.context, tly_bed_device());
-    if (!b.memory || !b.wanted || tally_vulkan_buffer_create(b.v, BYTES, &b.buffer, &error)) {
+    if (tally_vulkan_buffer_create(b.v, BYTES, &b.buffer, &error)) {
         return 1;
     }
     const tly_caps caps = b.v->facts.caps;
@@ -285,7 +285,5 @@ int main(void)
     tally_vulkan_buffer_destroy(&b.buffer);
     tally_vulkan_destroy(&b.v);
     tally_context_destroy(&b.context);
-    free(b.memory);
-    free(b.wanted);
     return tly_bed_end("carry", 4 * CASES);
 }
