@@ -31,6 +31,7 @@ typedef struct tly_build {
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */
     kir_value count, real_count;
+    kir_value from; /* of a reduced segment, the position of its first element; else 0 */
 } tly_build;
 
 /* ---- constants and arguments ---- */

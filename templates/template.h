@@ -58,11 +58,12 @@ tly_row tly_row_address(tly_build *c, kir_value row);
 /* Bytes to outer index `i`, which counts through the first `rank` dims, in each tensor. */
 void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets);
 
-/* A segment of a row (segments.c): its position 0 in each tensor, and its positions. A row of a
+/* A segment of a row (segments.c): its first element in each tensor, or, of a reduction's output,
+ * its result; where that element lies in the row; and how many elements there are. A row of a
  * problem that is not segmented is one. */
 typedef struct tly_segment {
     tly_row row;
-    kir_value count;
+    kir_value first, count;
 } tly_segment;
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i);
 /* Heads: the first elements of segments in scan direction, marked in scratch for a block of positions

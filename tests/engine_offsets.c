@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans of segments of one size, whose borders are offsets in memory, some of them twice, so that
- * there are empty segments. Other words run as they are.
+ * Segments of one size, whose borders are offsets in memory. Some borders of scans come more than
+ * once, so that there are empty segments. Other words run as they are.
  */
 #include "engine.h"
 #include "random.h"
@@ -25,12 +25,13 @@ static void drop(cut *e)
     e->offsets = NULL;
 }
 
-/* Each border up to three times. */
+/* Each border of a scan up to three times, and of a reduction, whose result has no more room, once. */
 static tally_status find_offsets(cut *e, tally_descriptor *d, tally_error *error)
 {
     tly_layout l;
     tly_layout_of(d, &l);
-    const int64_t borders = l.length / d->every + 2;
+    const int is_scan = tally_op_is_scan((tally_op)d->op);
+    const int64_t borders = is_scan ? l.length / d->every + 2 : l.results + 1;
     tly_random r = tly_random_seed((uint64_t)l.length, (uint64_t)d->every);
     int64_t count = 0;
     d->segment_dtype = tly_random_one_in(&r, 2) ? TALLY_I32 : TALLY_I64;
@@ -41,7 +42,7 @@ static tally_status find_offsets(cut *e, tally_descriptor *d, tally_error *error
     }
     for (int64_t i = 0; i < borders; i++) {
         const int64_t at = i * d->every < l.length ? i * d->every : l.length;
-        for (int64_t times = tly_random_one_in(&r, 4) ? 3 : 1; times > 0; times--)
+        for (int64_t times = is_scan && tly_random_one_in(&r, 4) ? 3 : 1; times > 0; times--)
             tly_bits_store((tally_dtype)d->segment_dtype, e->offsets, count++, (uint64_t)at);
     }
     d->segments = count - 1;
@@ -59,7 +60,7 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
                                            .plan = *plan ? plan : NULL };
     tally_status status = TALLY_OK;
     drop(e);
-    if (d->every && tally_op_is_scan((tally_op)d->op))
+    if (d->every)
         status = find_offsets(e, &own, error);
     return status ? status : tally_kernel_create(e->context, &own, &options, &e->kernel, error);
 }

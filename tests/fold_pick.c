@@ -42,7 +42,7 @@ static int wins(const tly_fold *s, const tly_pick *p, uint64_t bits)
 static void offer(const tly_fold *s, tly_pick *p, uint64_t bits)
 {
     if (wins(s, p, bits))
-        *p = (tly_pick){ 1, bits, s->fact.terms };
+        *p = (tly_pick){ 1, bits, s->first + s->fact.terms };
 }
 
 static uint64_t identity(const tly_fold *s)

@@ -8,7 +8,7 @@
 /* Where dim d of the input is in the output; -1: nowhere. */
 static void match_dims(const tally_descriptor *d, uint32_t folded, int is_scan, int *place)
 {
-    const int keeps = is_scan || d->flags & TALLY_KEEPDIMS;
+    const int keeps = is_scan || d->flags & TALLY_KEEPDIMS || d->every;
     int next = 0;
     for (int k = 0; k < d->rank; k++)
         place[k] = keeps || !(folded >> k & 1) ? next++ : -1;
@@ -37,7 +37,13 @@ void tly_layout_extent(int rank, const int64_t *sizes, const int64_t *strides, i
     }
 }
 
-/* The output's strides by the input's dims: 0 where a dim is reduced. */
+/* The results of a reduced dim. */
+static int64_t results_of(const tally_descriptor *d, int64_t size)
+{
+    return d->every ? (size + d->every - 1) / d->every : 1;
+}
+
+/* The output's strides by the input's dims: 0 where a dim is reduced to one result. */
 static void lay_out_output(const tally_descriptor *d, tly_layout *l)
 {
     int place[TALLY_MAX_RANK] = { 0 };
@@ -48,7 +54,8 @@ static void lay_out_output(const tally_descriptor *d, tly_layout *l)
     match_dims(d, l->folded, l->is_scan, place);
     for (int k = 0; k < l->rank; k++)
         if (place[k] >= 0)
-            sizes[rank++] = l->is_scan || !(l->folded >> k & 1) ? l->sizes[k] : 1;
+            sizes[rank++] = l->is_scan || !(l->folded >> k & 1) ? l->sizes[k]
+                                                                : results_of(d, l->sizes[k]);
     pack(rank, sizes, packed);
     if (d->flags & TALLY_OUT_STRIDES) {
         strides = d->out_strides;
@@ -56,7 +63,7 @@ static void lay_out_output(const tally_descriptor *d, tly_layout *l)
     }
     tly_layout_extent(rank, sizes, strides, l->out_offset, &l->out_low, &l->out_high);
     for (int k = 0; k < l->rank; k++)
-        if (place[k] >= 0 && (l->is_scan || !(l->folded >> k & 1)))
+        if (place[k] >= 0 && (l->is_scan || d->every || !(l->folded >> k & 1)))
             l->out_strides[k] = strides[place[k]];
 }
 
@@ -94,7 +101,7 @@ void tly_layout_of(const tally_descriptor *d, tly_layout *l)
     l->rows = l->length = 1;
     for (int k = 0; k < l->rank; k++)
         *(l->folded >> k & 1 ? &l->length : &l->rows) *= l->sizes[k];
-    l->results = l->is_scan ? l->length : 1;
+    l->results = l->is_scan ? l->length : results_of(d, l->length);
     if (l->folded && !(l->folded & (l->folded - 1))) {
         l->axis = __builtin_ctz(l->folded);
         l->in_step = l->in_strides[l->axis];

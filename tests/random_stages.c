@@ -100,6 +100,19 @@ void tly_random_shown(tly_random *r, uint32_t draws, tally_descriptor *d)
     d->axes_given = 1;
 }
 
+/* Reductions whose result has no strides that were drawn for another shape. */
+static int may_have_segments(const tally_descriptor *d, uint32_t reduced)
+{
+    return !tally_op_is_scan((tally_op)d->op) && reduced && !(reduced & (reduced - 1)) &&
+           !(d->flags & (TALLY_KEEPDIMS | TALLY_OUT_STRIDES));
+}
+
+static int64_t draw_every(tly_random *r, int64_t size)
+{
+    const int64_t most = tly_random_one_in(r, 2) && size > 40 ? 40 : 1 + size;
+    return tly_random_between(r, 1, most);
+}
+
 void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
 {
     const int is_scan = tally_op_is_scan((tally_op)d->op);
@@ -137,6 +150,8 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
     } else if (is_scan && tly_random_one_in(r, 5)) {
         d->every = tly_random_between(r, 1, 1 + d->sizes[d->axis]);
     }
+    if (may_have_segments(d, every & ~kept) && tly_random_one_in(r, 3))
+        d->every = draw_every(r, d->sizes[__builtin_ctz(every & ~kept)]);
     if (has_post) {
         names.sees_x = is_scan;
         names.sees_y = 1;

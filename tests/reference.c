@@ -177,13 +177,24 @@ static void load_result(walk *w, int64_t row)
     tly_fused_load(&w->fused, &one, w->operands, row, 0, w->names);
 }
 
+/* Each segment is a row of its own. */
 static int reduce_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
 {
-    for (int64_t i = 0; i < w->layout.length; i++)
-        absorb(w, s, load(w, s, at_in, i));
-    if (w->fused.has_post)
-        load_result(w, s->fact.row);
-    return tell(w, s, 0, at_out);
+    const tly_layout *l = &w->layout;
+    const int64_t each = s->d->every ? s->d->every : l->length;
+    int stop = 0;
+    for (int64_t k = 0; k < l->results && !stop; k++) {
+        const int64_t from = k * each, left = l->length - from, to = from + (left < each ? left : each);
+        *s = begin(w, s->fact.row);
+        w->way->begin(s);
+        s->first = from;
+        for (int64_t i = from; i < to; i++)
+            absorb(w, s, load(w, s, at_in, i));
+        if (w->fused.has_post)
+            load_result(w, s->fact.row);
+        stop = tell(w, s, k, at_out + k * l->out_step);
+    }
+    return stop;
 }
 
 int tly_reference_buffers(const tally_descriptor *d, const void *in, const void *const *operands,

@@ -22,7 +22,7 @@ typedef struct tly_layout {
     int64_t in_strides[TALLY_MAX_RANK], out_strides[TALLY_MAX_RANK];
     int64_t in_offset, out_offset;
     int64_t length;  /* elements of a row */
-    int64_t results; /* what a row gives: `length` for scans, else 1 */
+    int64_t results; /* what a row gives: `length` for scans, else one for each segment */
     int64_t rows;    /* 0 if some other size is 0 */
     /* Where one dim is folded, it, and the steps from one position to the next; reverse is in the
      * sign. Else 0. */
@@ -98,7 +98,7 @@ enum {
 
 /* What is known of one output element. */
 typedef struct tly_fact {
-    int64_t row, position; /* position in scan direction */
+    int64_t row, position; /* in scan direction; of reductions the number of the segment */
     int64_t out;           /* element index from the output's pointer */
     int64_t terms;         /* inputs that take part */
     uint64_t bits;         /* what the loop stores, zero-extended */

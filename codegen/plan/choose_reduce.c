@@ -52,7 +52,7 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
     int lanes = plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
     int serial = lanes ? tly_reduces_plainly(p) : is_serial_row(p);
     int uncut = plan->rows_at_once > 1 && p->reduced.has_steps;
-    return serial || (uncut && !lanes) ? 0 : tly_choose_chunk(p, t, plan);
+    return serial || (uncut && !lanes) || p->segmented ? 0 : tly_choose_chunk(p, t, plan);
 }
 
 /* Steps a pass. argmax of f32 by 4 and 8, ms, minima: 4096x4096, axis 0, AVX-512 2.54, 2.57,

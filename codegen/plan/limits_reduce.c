@@ -91,6 +91,8 @@ static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
         return "a vector holds up to 64 bytes of accumulators";
     if (p->tensor[TLY_IN].step != 1 && plan->lanes > 1)
         return "elements that lie apart go one by one: lanes=1";
+    if (p->segmented && plan->chunk > 0)
+        return "segments are not cut: chunk=0";
     return NULL;
 }
 

@@ -47,14 +47,13 @@ static int32_t axis_of(const tally_descriptor *d)
     return tly_ops[d->op].scan ? d->axis : __builtin_ctz(d->axes);
 }
 
-/* Segments that there are kernels for: of scans, and, if `every` divides the axis, of all that has
- * no index, which counts from the axis' start. */
+/* Kernels are made for segments if the axis' size and the number of segments are known. Those of
+ * one size may be one more dim. */
 static int are_segments_made(const tally_descriptor *d)
 {
     const int64_t size = d->sizes[axis_of(d)];
     const int is_known = size != TALLY_OPEN_SIZE && d->segments != TALLY_OPEN_SIZE;
-    return is_known && !tly_tells_index(d->op) && d->rank < TALLY_MAX_RANK &&
-           (tly_ops[d->op].scan || !tly_is_ragged(d, size));
+    return is_known && d->rank < TALLY_MAX_RANK;
 }
 
 const char *tly_unmade_field(const tally_descriptor *d)

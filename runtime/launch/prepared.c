@@ -143,7 +143,7 @@ static void make_reduction(tly_prepared *r, const tly_problem *p, const tly_geom
             args->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
         }
     }
-    r->rows = g->rows * args->blocks;
+    r->rows = g->rows * tly_larger(g->segments, 1) * args->blocks;
     r->row_tiles = args->chunks;
     r->tiles = r->rows * r->row_tiles;
 }

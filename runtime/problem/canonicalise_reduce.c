@@ -4,6 +4,7 @@
  * neighbours of one kind merge. Where elements may come in any order, the reduced dims are sorted
  * by their strides and walked upwards. Otherwise they keep the descriptor's order: where the result
  * is an index, with order=serial, for products of floats and for states that do not commute.
+ * An axis that is cut into segments of several sizes is the only reduced dim, and stays as it is.
  */
 #include "../descriptor/descriptor.h"
 #include "../host/checked.h"
@@ -15,6 +16,8 @@ typedef struct shape {
     int32_t kept_count, reduced_count;
     int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
     int ordered;                     /* reduced dims stay in the descriptor's order */
+    int ragged;                      /* segments of several sizes cut the reduced dim, ... */
+    int64_t next;                    /* ... whose results are so far apart */
 } shape;
 
 /* Inserts by falling distance of one of the strides. */
@@ -45,10 +48,10 @@ static void add_kept(shape *s, tly_dim dim)
 
 static void add_reduced(shape *s, tly_dim dim)
 {
-    if (dim.size == 1) {
+    if (dim.size == 1 && !s->ragged) {
         return;
     }
-    if (s->ordered) {
+    if (s->ordered || s->ragged) {
         s->reduced[s->reduced_count++] = dim;
         return;
     }
@@ -71,6 +74,8 @@ static shape read_shape(const tally_descriptor *d)
         if (is_reduced && tly_is_segmented(d)) {
             tly_dim segments = tly_cut_axis(d, &dim);
             segments.stride[TLY_OUT] = d->out_strides[out++];
+            s.ragged = tly_is_ragged(d, d->sizes[i]);
+            s.next = segments.stride[TLY_OUT];
             add_kept(&s, segments);
         } else if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
             dim.stride[TLY_OUT] = is_reduced ? 0 : d->out_strides[out];
@@ -185,6 +190,10 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         g->tensor[t].axis = last.stride[t];
         g->tensor[t].first = s.first[t];
+    }
+    if (s.ragged) {
+        problem->segmented = tly_segmented_of(full, tly_axis_of(full));
+        g->tensor[TLY_OUT].axis = s.next;
     }
     g->steps = 1;
     g->reduced_rank = s.reduced_count;

@@ -195,11 +195,9 @@ static void specialise_reduced_lanes(tly_problem *p, const tly_geometry *g)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-void tly_specialise(tly_problem *p, const tly_geometry *g)
+/* Segments differ in size, so that no fact follows from a length. */
+static void specialise_form(tly_problem *p, const tly_geometry *g)
 {
-    if (p->segmented != TLY_SEGMENTED_NOT) {
-        return;
-    }
     switch ((tly_form)p->form) {
     case TLY_ROWS:
         specialise_rows(p, g);
@@ -214,6 +212,15 @@ void tly_specialise(tly_problem *p, const tly_geometry *g)
     case TLY_REDUCED_LANES:
         specialise_reduced_lanes(p, g);
         break;
+    }
+}
+
+void tly_specialise(tly_problem *p, const tly_geometry *g)
+{
+    if (p->segmented == TLY_SEGMENTED_NOT) {
+        specialise_form(p, g);
+    } else if (p->form == TLY_REDUCED_LANES && g->inner < TLY_REDUCED_FEW_LANES) {
+        p->reduced.least = power_within(g->inner);
     }
     if (tly_reduces(p->form) && tly_tells_index(p->op)) {
         p->reduced.counts_32 = tly_multiply(g->length, g->steps) <= INT32_MAX;

@@ -3,7 +3,7 @@
  * Reductions: from tiles to outputs. A tile is a chunk of one output's elements, or of several
  * outputs side by side. The states of chunks are joined in a fixed order, whichever threads made
  * them, so the bits are those of one thread. A task counts its outputs without divisions, except
- * for its first and last.
+ * for its first and last. The segments of a row are outputs, each of which is one chunk.
  */
 #include "reduce.h"
 
@@ -19,6 +19,35 @@ tly_reduce tly_reduce_begin(tly_build *c)
         .checks_squares = keeps && tly_is_checked_as(c->p, TLY_CHECK_SQUARES),
         .exact = tly_operator_of(c->p)->exact && !tly_is_floating(c),
     };
+}
+
+kir_value tly_reduce_length(tly_build *c)
+{
+    return c->p->segmented != TLY_SEGMENTED_NOT ? c->count : arg(c, KIR_ARG_LENGTH);
+}
+
+kir_value tly_reduce_count(tly_build *c)
+{
+    return c->p->segmented != TLY_SEGMENTED_NOT
+               ? c->count
+               : mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
+}
+
+kir_value tly_reduce_index(tly_build *c, kir_value step)
+{
+    return c->p->segmented != TLY_SEGMENTED_NOT ? c->from : mul(c, step, arg(c, KIR_ARG_LENGTH));
+}
+
+tly_row tly_reduce_row(tly_build *c, kir_value number)
+{
+    if (c->p->segmented == TLY_SEGMENTED_NOT)
+        return tly_row_address(c, number);
+    kir_value segments = arg(c, KIR_ARG_SEGMENTS), row = udiv(c, number, segments);
+    const tly_row all = tly_row_address(c, row);
+    const tly_segment s = tly_segment_of(c, &all, sub(c, number, mul(c, row, segments)));
+    c->from = s.first;
+    c->count = s.count;
+    return s.row;
 }
 
 tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step)
@@ -53,7 +82,7 @@ tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step)
 tly_reduce_span tly_reduce_all(tly_build *c, const tly_row *at)
 {
     kir_value zero = imm(c, 0);
-    return (tly_reduce_span){ *at, zero, arg(c, KIR_ARG_STEPS), zero, arg(c, KIR_ARG_LENGTH) };
+    return (tly_reduce_span){ *at, zero, arg(c, KIR_ARG_STEPS), zero, tly_reduce_length(c) };
 }
 
 /* Chunk number `chunk` of an output: some whole steps, or part of one. */
@@ -110,6 +139,19 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, const tly_row
     return state;
 }
 
+static tly_row begin_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
+{
+    return f->begin != NULL ? f->begin(r, output) : tly_reduce_row(r->c, output);
+}
+
+static void do_segment(tly_reduce *r, const tly_reduce_form *f, kir_value output)
+{
+    tly_build *c = r->c;
+    const tly_row row = begin_output(r, f, output);
+    const tly_reduce_span all = tly_reduce_all(c, &row);
+    f->finish(r, &row, f->make(r, &all, f->scratch != NULL ? f->scratch(r, imm(c, 0)) : 0));
+}
+
 /* Does the tiles of one output that lie in the task. States are joined in groups, and groups in
  * their order, so that a long sum is no long chain. After the last state of a group an extra turn
  * joins the group to the total. The first state of a group becomes the group's, the first group the
@@ -123,7 +165,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
     kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
     kir_value total_scratch = 0, group_scratch = 0, own_scratch = 0;
-    tly_row row = f->begin != NULL ? f->begin(r, output) : tly_row_address(c, output);
+    tly_row row = begin_output(r, f, output);
     kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r), total = none;
     kir_value high = tly_min(c, chunks, sub(c, end, first)), of_group = 0;
     tly_region group = { .state = { &total } }, l = { .state = { &total, &of_group } };
@@ -164,7 +206,10 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
     kir_value last = udiv(c, sub(c, arg(c, KIR_ARG_TASK_END), one), chunks);
     tly_region l = { 0 };
     emit_for(c, &l, first, add(c, last, one), one);
-    do_output(r, f, l.i);
+    if (c->p->segmented != TLY_SEGMENTED_NOT)
+        do_segment(r, f, l.i);
+    else
+        do_output(r, f, l.i);
     emit_end(c, &l);
 }
 

@@ -63,6 +63,14 @@ kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
 
 /* ---- reduce.c ---- */
 
+/* The elements of a step, and all that an output has. Of segments, those of the one whose output
+ * tly_reduce_row began. */
+kir_value tly_reduce_length(tly_build *c);
+kir_value tly_reduce_count(tly_build *c);
+/* The index of a step's first element. */
+kir_value tly_reduce_index(tly_build *c, kir_value step);
+/* Element 0 of a row, or of a segment of a row, by the number of its output. */
+tly_row tly_reduce_row(tly_build *c, kir_value number);
 /* Element 0 of a step, in the tensors that are read. `at`: that of step 0. */
 tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step);
 /* All elements of an output. */
@@ -72,7 +80,7 @@ tly_reduce_span tly_reduce_all(tly_build *c, const tly_row *at);
  * address of states in memory. Functions may be NULL where the comment says so. */
 typedef struct tly_reduce_form {
     kir_value record_bytes; /* i64: bytes of a tile's states */
-    /* Addresses of an output, or of the first of several. NULL: tly_row_address. */
+    /* Addresses of an output, or of the first of several. NULL: tly_reduce_row. */
     tly_row (*begin)(tly_reduce *r, kir_value output);
     /* A state that is never read, where none exists yet. */
     kir_value (*none)(tly_reduce *r);

@@ -253,7 +253,7 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const tly_reduce_drift *d)
 kir_value tly_reduce_drift_pays(tly_build *c)
 {
     enum { LEAST_BYTES = 10240 }; /* of accumulators */
-    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
+    kir_value count = tly_reduce_count(c);
     return less(c, imm(c, LEAST_BYTES / (int64_t)c->acc_bytes - 1), count);
 }
 

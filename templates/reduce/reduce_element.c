@@ -103,12 +103,15 @@ static kir_value stored(tly_reduce *r, kir_value y)
     return tly_reduce_as(c, tly_storage(out, from.lanes), y);
 }
 
-/* Unless there were no elements. */
+/* Unless there were no elements. An empty segment has no index, and all bits of the result are
+ * set. */
 static kir_value of_some(tly_reduce *r, tally_dtype dtype, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, dtype);
+    kir_value count = tly_reduce_count(c);
+    uint64_t bits = r->indexed && c->p->segmented != TLY_SEGMENTED_NOT
+                        ? UINT64_MAX >> (64 - kir_kind_bits((kir_kind)type_of(c, y).kind))
+                        : tly_value_bits((tly_value)row(r)->empty, dtype);
     return choose(c, equal(c, count, imm(c, 0)), like(c, y, bits), y);
 }
 

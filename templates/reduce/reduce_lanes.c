@@ -188,13 +188,13 @@ static void walk(lanes *k, const tly_reduce_span *s, kir_value states, unsigned 
                   .count = together,
                   .serial = k->serial,
                   .scaled = by ? states_at(k, by) : 0 };
-    kir_value length = arg(c, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
+    kir_value axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
     tly_region l = { 0 };
     clear(k, states);
     emit_for(c, &l, s->begin, s->end, imm(c, 1));
     const tly_row step = tly_reduce_step(c, &s->at, l.i);
-    kir_value index = mul(c, l.i, length);
+    kir_value index = tly_reduce_index(c, l.i);
     pass_rows(k, some, &step, index, s->from, middle);
     some.count = 1;
     if (together > 1)
@@ -222,7 +222,7 @@ static tly_row begin(tly_reduce *r, kir_value output)
     kir_value blocks = arg(c, KIR_ARG_BLOCKS), tile = imm(c, c->plan->tile_lanes);
     kir_value row = udiv(c, output, blocks);
     kir_value from = mul(c, sub(c, output, mul(c, row, blocks)), tile);
-    tly_row at = tly_row_address(c, row);
+    tly_row at = tly_reduce_row(c, row);
     at = tly_row_move(c, &at, from, tly_step);
     k->states = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), at.at[TLY_IN]);
     k->count = tly_min(c, tile, sub(c, arg(c, KIR_ARG_INNER), from));

@@ -295,7 +295,7 @@ static kir_value is_sure(tly_reduce *r, const tly_reduce_span *all, kir_value st
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value least = real(c, 1, (uint64_t)(f->bias - SPARE) << f->mantissa);
     kir_value fall = real_one(c, 1), growth = real(c, 1, f->small), one = imm(c, 1);
-    kir_value length = arg(c, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
+    kir_value length = tly_reduce_length(c), end = tly_min(c, length, imm(c, MOST));
     tly_region l = { .state = { &fall, &growth } }, open = l;
     emit_for(c, &l, imm(c, 0), end, imm(c, SOME));
     kir_value goes_on = ole(c, least, fall);

@@ -77,6 +77,11 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
         return;
     kir_value length = arg(c, KIR_ARG_LENGTH), steps = arg(c, KIR_ARG_STEPS);
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
+    if (c->p->segmented != TLY_SEGMENTED_NOT) { /* the next segment lies behind this one */
+        w->next = w->base.at[TLY_IN];
+        w->ahead = most;
+        return;
+    }
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
     kir_value next = ptradd(c, w->base.at[TLY_IN],
@@ -91,7 +96,7 @@ static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
     if (w->next == 0 || vectors == 1 || w->lanes == 1)
         return;
     kir_value at = add(c, position, w->ahead);
-    kir_value here = less(c, at, arg(c, KIR_ARG_LENGTH));
+    kir_value here = less(c, at, tly_reduce_length(c));
     kir_value base = choose(c, here, w->base.at[TLY_IN], w->next);
     kir_value p = ptradd(c, base, mul(c, at, tly_step(c, TLY_IN)));
     for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->bytes[TLY_IN]; byte += 64)
@@ -144,7 +149,7 @@ static kir_value take_ahead(walk *w, const tly_reduce_span *s, unsigned vectors,
     tly_region way = { 0 };
     emit_carry(&way, states, state);
     emit_carry(&way, 1, &end);
-    emit_if(c, &way, less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), arg(c, KIR_ARG_LENGTH)));
+    emit_if(c, &way, less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), tly_reduce_length(c)));
     w->next = 0;
     end = take_groups(w, s->from, s->to, vectors, state);
     w->next = next;
@@ -301,7 +306,7 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
     w.base = tly_reduce_step(c, &s->at, l.i);
     look_ahead(&w, s, l.i);
-    w.index = mul(c, l.i, arg(c, KIR_ARG_LENGTH));
+    w.index = tly_reduce_index(c, l.i);
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &found)
                                    : take_ahead(&w, s, loads, state);
     if (loads > 1)

@@ -72,6 +72,6 @@ kir_value tly_reduce_whole_serial(tly_reduce *r, const tly_reduce_span *all, tly
 kir_value tly_reduce_is_beyond(tly_reduce *r)
 {
     tly_build *c = r->c;
-    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
+    kir_value count = tly_reduce_count(c);
     return less(c, imm(c, INT64_C(1) << 32), count);
 }

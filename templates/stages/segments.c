@@ -86,8 +86,11 @@ tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
     tly_segment s = { .count = sub(c, to, from), .row = *row };
     kir_value first = c->p->downwards ? sub(c, arg(c, KIR_ARG_LENGTH), to) : from;
     const int elements = tly_operands_end(c->p);
+    s.first = first;
     for (int t = 0; t < c->tensors; t++) {
-        if (t < elements)
+        if (t == TLY_OUT && tly_reduces(c->p->form))
+            s.row.at[t] = ptradd(c, row->at[t], mul(c, i, tly_axis(c, t)));
+        else if (t < elements)
             s.row.at[t] = ptradd(c, row->at[t], mul(c, first, tly_axis(c, t)));
         else if (c->p->carry && t >= tly_carry_tensor(c->p))
             s.row.at[t] = ptradd(c, row->at[t], mul(c, i, tly_axis(c, t)));
@@ -98,7 +101,7 @@ tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of)
 {
     if (c->p->segmented == TLY_SEGMENTED_NOT) {
-        const tly_segment all = { *row, arg(c, KIR_ARG_LENGTH) };
+        const tly_segment all = { *row, imm(c, 0), arg(c, KIR_ARG_LENGTH) };
         body(c, &all, of);
         return;
     }
