@@ -66,9 +66,10 @@ typedef struct tly_segment {
     kir_value first, count;
 } tly_segment;
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i);
-/* Heads: the first elements of segments in scan direction, marked in scratch for a block of positions
- * at a time. Segments lie in positions [first, end). `next`: the segment whose head is marked next,
- * which loops carry. */
+
+/* Heads: the first elements of segments in scan direction, marked in scratch for a block of
+ * positions at a time. Segments lie in positions [first, end). `next`: the segment whose head is
+ * marked next, which loops carry. */
 enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;

@@ -215,12 +215,9 @@ static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *err
     static const struct {
         const char *name;
         tly_engine *(*open)(tally_context *, const char *, tally_error *);
-    } ways[] = { { "library", tly_engine_library },
-                 { "carry", tly_engine_carry },
-                 { "offsets", tly_engine_offsets },
-                 { "native", tly_engine_native },
-                 { "interpret", tly_engine_interpret },
-                 { "remote", tly_engine_remote } };
+    } ways[] = { { "library", tly_engine_library },     { "carry", tly_engine_carry },
+                 { "offsets", tly_engine_offsets },     { "native", tly_engine_native },
+                 { "interpret", tly_engine_interpret }, { "remote", tly_engine_remote } };
     for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++)
         if (!strcmp(name, ways[k].name))
             return ways[k].open(v->context, v->course->device.selector, error);

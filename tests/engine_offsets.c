@@ -25,7 +25,8 @@ static void drop(cut *e)
     e->offsets = NULL;
 }
 
-/* Each border of a scan up to three times, and of a reduction, whose result has no more room, once. */
+/* Each border of a scan up to three times, and once of a reduction, whose result has no more
+ * room. */
 static tally_status find_offsets(cut *e, tally_descriptor *d, tally_error *error)
 {
     tly_layout l;

@@ -28,7 +28,7 @@ typedef struct tly_fold {
     uint64_t coef; /* recurrences: the factor of the element that comes next, as it is */
     uint64_t integer;
     tly_exact_sum whole; /* sums of integers whose mean is taken */
-    int64_t first; /* the position of the first element that takes part */
+    int64_t first;       /* the position of the first element that takes part */
     tly_fact fact;
 
     long double wide_flushed; /* `wide` of elements whose subnormals are zeros */

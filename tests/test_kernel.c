@@ -419,7 +419,7 @@ Test(kernel, stages_are_refused)
     static const struct {
         const char *option, *field;
     } cases[] = {
-        { "reset=x", "reset" },
+        { "segments=i32/?", "segments" },
     };
     tally_context *context = fake_context(NULL);
     tally_kernel *plain = fake_kernel(context, "cumsum:i64:2x3:axis=1", NULL);

@@ -88,8 +88,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     used[count++] = (uint8_t)tly_element_dtype(p);
     used[count++] = in_pairs ? p->tensor[TLY_IN].dtype : p->acc;
     if (p->resets)
-        return tly_fail(e, TALLY_UNSUPPORTED, "reset",
-                        "devices have no kernels that drop states");
+        return tly_fail(e, TALLY_UNSUPPORTED, "reset", "devices have no kernels that drop states");
     if (p->segmented != TLY_SEGMENTED_NOT)
         return tly_fail(e, TALLY_UNSUPPORTED, "segments",
                         "devices have no kernels with segments of different sizes");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows whose elements do more than join the state before them: linear recurrences, y = a*y + u, and
- * elements that begin anew (heads), of segments or by `reset`. Each vector is scanned by itself, and
- * then joined with the result before it. Of recurrences, pairs (A, B) stand for y = A*c + B, where c
- * is that result. Two neighbouring pairs make (A*A', A'*B + B'). Where a head lies between two
- * elements, the former has no part in the latter's result.
+ * Rows whose elements do more than join the state before them: linear recurrences, y = a*y + u,
+ * and elements that begin anew (heads), of segments or by `reset`. Each vector is scanned by
+ * itself, and then joined with the result before it. Of recurrences, pairs (A, B) stand for
+ * y = A*c + B, where c is that result. Two neighbouring pairs make (A*A', A'*B + B'). Where a head
+ * lies between two elements, the former has no part in the latter's result.
  *
  * Other orders than the plain loop's may leave the range of floats. If every result of a step is
  * finite, then nothing did: an infinite A or B makes a result of its own infinite or NaN, and no

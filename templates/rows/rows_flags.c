@@ -23,7 +23,7 @@ kir_value tly_rows_flags_again(tly_rows *r, const tly_rows_span *g, const tly_ro
     const unsigned total = r->totals && r->by_flags ? TLY_ROWS_TOTAL : 0;
     tly_rows_run(r, &look, in, count, TLY_ROWS_RESULTS | total, &from, &seen);
     kir_keep(c->b, from.last[0]); /* the optimiser would leave out what nothing uses */
-    if (total) /* whose products leave the range on their own */
+    if (total)                    /* whose products leave the range on their own */
         kir_keep(c->b, from.total[0]);
     flags = kir_flags(c->b);
     emit_end(c, &again);
