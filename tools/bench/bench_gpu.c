@@ -104,9 +104,17 @@ static tally_status make_sets(tly_bench_gpu *gpu, tally_error *error)
     const tly_bench_gpu_sizes *sizes = &gpu->sizes;
     const size_t room = gpu->moves == TLY_COPIES ? sizes->moved : 0;
     size_t bytes[TLY_SET_MOST] = { [TLY_SET_IN] = input_bytes(gpu), [TLY_SET_OUT] = sizes->out };
+    const int has_carry_in = sizes->states_in > 0;
+    const int tensors = TLY_SET_OPERAND + sizes->operands + has_carry_in;
     memcpy(bytes + TLY_SET_OPERAND, sizes->operand, sizeof sizes->operand);
-    return tly_gpu_sets_make(gpu->vulkan, bytes, TLY_SET_OPERAND + sizes->operands, room,
-                             &gpu->sets, error);
+    if (has_carry_in) {
+        bytes[tensors - 1] = sizes->states_in;
+    }
+    const tally_status status = tly_gpu_sets_make(gpu->vulkan, bytes, tensors, room, &gpu->sets,
+                                                  error);
+    gpu->sets.has_carry_in = has_carry_in;
+    gpu->sets.states_at = sizes->states_at;
+    return status;
 }
 
 static tally_status prepare(tly_bench_gpu *gpu, tally_context *context, const char *device,
@@ -178,6 +186,12 @@ tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const v
                              gpu->sizes.operand[operand], error);
 }
 
+tally_status tly_bench_gpu_fill_states(tly_bench_gpu *gpu, const void *from, tally_error *error)
+{
+    return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, gpu->sets.tensors - 1, from,
+                             gpu->sizes.states_in, error);
+}
+
 tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,
                                void *out, size_t bytes, tally_error *error)
 {
@@ -187,6 +201,13 @@ tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *ke
     tally_vulkan_buffer_info(to, &buffers.out);
     for (int i = 0; i < gpu->sizes.operands; i++) {
         tally_vulkan_buffer_info(buffer[TLY_SET_OPERAND + i], &buffers.operand[i]);
+    }
+    if (gpu->sizes.states_in > 0) {
+        tally_vulkan_buffer_info(buffer[gpu->sets.tensors - 1], &buffers.carry_in);
+    }
+    if (gpu->sizes.states_at > 0) {
+        buffers.carry_out = buffers.out;
+        buffers.carry_out.offset += gpu->sizes.states_at;
     }
     memset(out, 0, bytes);
     tally_status status = tally_vulkan_buffer_write(to, 0, out, bytes, error);

@@ -13,7 +13,9 @@ typedef struct tly_bench_gpu tly_bench_gpu;
 /* Bytes of the tensors; and of what a copy takes from one buffer to the other, or a read reads. */
 typedef struct tly_bench_gpu_sizes {
     size_t in, out, operand[TALLY_MAX_OPERANDS], moved;
-    int operands; /* how many the word has */
+    int operands;     /* how many the word has */
+    size_t states_in; /* bytes of carry_in; 0: the word has none */
+    size_t states_at; /* where carry_out begins behind the output; 0: likewise */
 } tly_bench_gpu_sizes;
 
 /* `device` as a selector. `moves`: copies or reads, which take turns with kernels. */
@@ -36,6 +38,9 @@ tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, s
 /* Uploads an operand, sizes.operand[operand] bytes, which goes with every input. */
 tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const void *from,
                                         tally_error *error);
+
+/* The states of carry_in. */
+tally_status tly_bench_gpu_fill_states(tly_bench_gpu *gpu, const void *from, tally_error *error);
 
 /* One run on an input that is filled and an output of zeros, which `out` gets. */
 tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *kernel, int input,

@@ -95,8 +95,15 @@ void tly_gpu_sets_turn(tly_gpu_sets *sets, tally_vulkan_buffers *buffers)
 {
     take_turn(sets, TLY_SET_IN, &buffers->in);
     take_turn(sets, TLY_SET_OUT, &buffers->out);
-    for (int i = TLY_SET_OPERAND; i < sets->tensors; i++) {
+    for (int i = TLY_SET_OPERAND; i < sets->tensors - sets->has_carry_in; i++) {
         take_turn(sets, i, &buffers->operand[i - TLY_SET_OPERAND]);
+    }
+    if (sets->has_carry_in) {
+        take_turn(sets, sets->tensors - 1, &buffers->carry_in);
+    }
+    if (sets->states_at > 0) {
+        buffers->carry_out = buffers->out;
+        buffers->carry_out.offset += sets->states_at;
     }
     sets->next = (sets->next + 1) % sets->count;
 }

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* States begin at a multiple of so many bytes, where a device can take them as a tensor. */
+enum { STATES = 256 };
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -81,7 +84,7 @@ void tly_bench_target_measure(tly_bench_target *target)
         target->ceiling = tly_bench_target_on_gpu(target) ? (target->bytes + 1) / 2 : target->bytes;
     }
     if (carry & TALLY_CARRY_OUT) {
-        target->states_at = (target->out_bytes + 63) / 64 * 64;
+        target->states_at = (target->out_bytes / STATES + 1) * STATES;
         target->out_bytes = target->states_at + target->states_bytes;
     }
 }

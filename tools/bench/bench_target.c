@@ -28,6 +28,8 @@ static tally_status open_gpu(tly_bench_target *target, tally_error *error)
     for (int i = 0; i < TALLY_MAX_OPERANDS && target->job.descriptor.operands[i].dtype; i++) {
         sizes.operand[sizes.operands++] = target->operand_bytes[i];
     }
+    sizes.states_in = target->job.descriptor.carry & TALLY_CARRY_IN ? target->states_bytes : 0;
+    sizes.states_at = target->job.descriptor.carry & TALLY_CARRY_OUT ? target->states_at : 0;
     return tly_bench_gpu_open(target->context, target->selector, tly_bench_target_moves(target),
                               &sizes, &target->gpu, error);
 }
@@ -158,6 +160,12 @@ static int fill_states(tly_bench_target *target, tly_report *report)
     if (d.op == TALLY_CUMLOGSUMEXP) {
         set_sums(target->states_in, target->states_bytes, dtype);
     }
+#ifdef TALLY_VULKAN
+    if (target->gpu && target->states_bytes > 0 &&
+        tly_bench_gpu_fill_states(target->gpu, target->states_in, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+#endif
     return EXIT_DONE;
 }
 
