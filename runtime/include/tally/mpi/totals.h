@@ -318,16 +318,19 @@ static inline void tally_mpi__find_chained(tally_mpi__job *j, const char *rows, 
             before = before == NULL && j->is_given ? j->given : before;
             int64_t place;
             int is_usable = 1;
-            for (size_t n = 0; n < j->outer * width; n++) {
-                const size_t lane = (n / width * size + first) * j->inner + n % width;
-                is_usable &= tally_mpi__is_usable(
-                    j, before != NULL ? tally_mpi__number(j, before, lane) : none,
-                    tally_mpi__number(j, totals, lane), tally_mpi__number(j, marks, lane));
+            memcpy(&place, totals - TALLY_MPI__HEAD + sizeof place, sizeof place);
+            if (place == j->ranks - 1) {
+                break; /* no part is after it */
             }
-            if (!is_usable) {
-                memcpy(&place, totals - TALLY_MPI__HEAD + sizeof place, sizeof place);
-                j->chained[b] = (int)place;
+            for (size_t o = 0; o < j->outer; o++) {
+                const size_t lane = (o * size + first) * j->inner;
+                for (size_t n = lane; n < lane + width; n++) {
+                    is_usable &= tally_mpi__is_usable(
+                        j, before != NULL ? tally_mpi__number(j, before, n) : none,
+                        tally_mpi__number(j, totals, n), tally_mpi__number(j, marks, n));
+                }
             }
+            j->chained[b] = is_usable ? j->ranks : (int)place;
         }
     }
 }
