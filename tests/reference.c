@@ -184,7 +184,8 @@ static int reduce_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
     const int64_t each = s->d->every ? s->d->every : l->length;
     int stop = 0;
     for (int64_t k = 0; k < l->results && !stop; k++) {
-        const int64_t from = k * each, left = l->length - from, to = from + (left < each ? left : each);
+        const int64_t from = k * each, left = l->length - from,
+                      to = from + (left < each ? left : each);
         *s = begin(w, s->fact.row);
         w->way->begin(s);
         s->first = from;

@@ -129,9 +129,8 @@ static inline int tly_is_segmented(const tally_descriptor *d)
  * more dim, unless results are indices, which count from the axis' start. */
 static inline int tly_is_ragged(const tally_descriptor *full, int64_t size)
 {
-    return full->segment_dtype != 0 ||
-           (full->every > 0 && full->every < size &&
-            (size % full->every != 0 || tly_tells_index(full->op)));
+    return full->segment_dtype != 0 || (full->every > 0 && full->every < size &&
+                                        (size % full->every != 0 || tly_tells_index(full->op)));
 }
 
 /* How many segments an axis of this size has, of a descriptor that is segmented. TALLY_OPEN_SIZE
