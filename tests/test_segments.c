@@ -282,7 +282,7 @@ static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86
 
 /* ---- results ---- */
 
-/* Rows, columns, a middle axis, an axis that runs backwards, one that lies apart, and short ones. */
+/* Rows, columns, a middle axis, one that runs backwards, one that lies apart, and short ones. */
 static const char *const shapes[] = {
     "2003:axes=0",
     "5x700:axes=1",
