@@ -100,7 +100,7 @@ static void draw_word(tly_random *r, int number, uint32_t stages, word *w)
         }
     } while ((w->open_count == 0 && !stages) || w->closed.order == TALLY_ORDER_EXACT ||
              (!(w->closed.flags & strides) && !stages && !tly_random_one_in(r, 8)) ||
-             (stages && !has_stages(&w->closed)) ||
+             (stages && !has_stages(&w->closed)) || w->closed.every != 0 ||
              tally_descriptor_check(&w->open, NULL) != TALLY_OK);
     snprintf(w->name, sizeof w->name, "w%d", number);
 }

@@ -34,7 +34,7 @@ static const tly_verb verbs[] = {
       "NAME is a, b, c or d, an operand of WORD. Its FILE has one of the same kinds and is\n"
       "broadcast to the input's shape as numpy does, or fits what WORD says. NUMBER is a scalar.\n"
       "If WORD has carry=in, carry_in=FILE has the states that the scan begins with; without it\n"
-      "the scan begins from nothing.\n"
+      "the scan begins from nothing. If WORD has segments=, offsets=FILE says where they begin.\n"
       "\n"
       "  -o OUT.npy      write the result there, whole or not at all; - is standard output\n"
       "  --carry-out FILE\n"

@@ -228,16 +228,15 @@ static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_option
     return EXIT_DONE;
 }
 
-/* carry_in=FILE. */
-static int take_carry(tly_options *options, const char *file, tly_report *report)
+/* NAME=FILE, once. */
+static int take_file(const char **to, const char *name, const char *file, tly_report *report)
 {
-    if (options->carry_in) {
-        tly_refuse(report, EXIT_USAGE, "carry_in", "carry_in is given twice: %s and %s",
-                   options->carry_in, file);
+    if (*to) {
+        tly_refuse(report, EXIT_USAGE, name, "%s is given twice: %s and %s", name, *to, file);
         tly_hint(report, "leave one of them out");
         return EXIT_USAGE;
     }
-    options->carry_in = file;
+    *to = file;
     return EXIT_DONE;
 }
 
@@ -261,7 +260,14 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
             options->arg[options->args + options->named++] = argv[i];
         } else if (options->args == verb->most && verb->options & OPTION_OPERANDS &&
                    tly_carry_in_of(arg)) {
-            const int status = take_carry(options, tly_carry_in_of(arg), report);
+            const int status = take_file(&options->carry_in, "carry_in", tly_carry_in_of(arg),
+                                         report);
+            if (status) {
+                return status;
+            }
+        } else if (options->args == verb->most && verb->options & OPTION_OPERANDS &&
+                   tly_offsets_of(arg)) {
+            const int status = take_file(&options->offsets, "offsets", tly_offsets_of(arg), report);
             if (status) {
                 return status;
             }

@@ -10,6 +10,7 @@
 #include "../files/file.h"
 #include "../files/job.h"
 #include "../files/new_files.h"
+#include "../files/offsets.h"
 #include "../files/print.h"
 #include "../files/states.h"
 
@@ -24,6 +25,7 @@ typedef struct job {
     tly_input input;
     tly_operands operands;
     tly_states states;
+    tly_offsets offsets;
     tly_job job;
     char selector[32];
     tally_context *context;
@@ -115,6 +117,7 @@ static int compute(job *j, tly_report *report)
     tally_buffers buffers = { .size = sizeof buffers,
                               .in = in,
                               .out = j->result,
+                              .offsets = j->offsets.from,
                               .carry_in = j->states.from,
                               .carry_out = j->states.to };
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
@@ -182,7 +185,10 @@ static int check_files(const job *j, tly_report *report)
     if (!status) {
         status = tly_operand_files_check(&j->operands, report);
     }
-    return status ? status : tly_states_check(&j->states, report);
+    if (!status) {
+        status = tly_states_check(&j->states, report);
+    }
+    return status ? status : tly_offsets_check(&j->offsets, report);
 }
 
 /* The outputs of a run, the second only if the word hands on states. */
@@ -312,8 +318,10 @@ static int match_tensors(job *j, tly_report *report)
         j->states.path = o->carry_out;
         status = tly_states_match(&j->states, verb, j->word, j->in, report);
     }
-    if (!status && is_standard(o->carry_in) && reads_standard_input(j)) {
-        tly_refuse(report, EXIT_USAGE, "carry_in", "standard input can be read only once");
+    if (!status &&
+        is_standard(o->carry_in) + is_standard(o->offsets) + reads_standard_input(j) > 1) {
+        tly_refuse(report, EXIT_USAGE, is_standard(o->carry_in) ? "carry_in" : "offsets",
+                   "standard input can be read only once");
         tly_hint(report, "put one of the tensors into a file");
         status = EXIT_USAGE;
     }
@@ -342,6 +350,10 @@ static int read_and_judge(job *j, tly_report *report)
     if (!status) {
         status = tly_states_place(&j->states, &j->job.descriptor, report);
     }
+    if (!status) {
+        j->offsets.given = j->options->offsets;
+        status = tly_offsets_place(&j->offsets, &j->job.descriptor, j->word, report);
+    }
     if (!status && j->options->given & OPTION_IN_PLACE) {
         status = check_in_place(&j->job, report);
     }
@@ -366,6 +378,9 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
         status = tly_states_load(&j.states, report);
     }
     if (!status) {
+        status = tly_offsets_load(&j.offsets, report);
+    }
+    if (!status) {
         status = make_room(&j, report);
     }
     if (!status) {
@@ -377,6 +392,7 @@ int tly_run_word(const tly_options *options, const char *word, const char *in,
     tly_input_close(&j.input);
     tly_operands_close(&j.operands);
     tly_states_close(&j.states);
+    tly_offsets_close(&j.offsets);
     return status;
 }
 

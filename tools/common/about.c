@@ -55,6 +55,11 @@ int tly_operand_of(const char *argument)
     return operand >= 0 && operand < TALLY_MAX_OPERANDS && argument[1] == '=' ? operand : -1;
 }
 
+const char *tly_offsets_of(const char *argument)
+{
+    return strncmp(argument, "offsets=", 8) == 0 ? argument + 8 : NULL;
+}
+
 const char *tly_carry_in_of(const char *argument)
 {
     return strncmp(argument, "carry_in=", 9) == 0 ? argument + 9 : NULL;

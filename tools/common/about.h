@@ -60,6 +60,9 @@ const char *tly_operand_letter(int operand);
 /* The operand that NAME=... names; -1: none. */
 int tly_operand_of(const char *argument);
 
+/* What follows offsets=; NULL: the argument is no such. */
+const char *tly_offsets_of(const char *argument);
+
 /* What follows carry_in=; NULL: the argument is no such. */
 const char *tly_carry_in_of(const char *argument);
 

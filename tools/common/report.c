@@ -57,10 +57,11 @@ static const struct {
 
 /* What FIELD may be: scripts know the grammar's names and these three. */
 static const char *const fields[] = {
-    "word",      "op",      "dtype", "sizes", "option",   "axis",  "axes",     "keepdims",
-    "exclusive", "reverse", "in",    "out",   "a",        "b",     "c",        "d",
-    "map",       "coef",    "post",  "reset", "segments", "every", "carry",    "last",
-    "order",     "acc",     "nan",   "file",  "device",   "usage", "carry_in", "carry_out",
+    "word",     "op",        "dtype",    "sizes",     "option",  "axis",  "axes",
+    "keepdims", "exclusive", "reverse",  "in",        "out",     "a",     "b",
+    "c",        "d",         "map",      "coef",      "post",    "reset", "segments",
+    "every",    "carry",     "last",     "order",     "acc",     "nan",   "file",
+    "device",   "usage",     "carry_in", "carry_out", "offsets",
 };
 
 /* The library has names for its own parts, too: to a user these are the device, unless it is the

@@ -109,10 +109,10 @@ typedef struct tly_options {
     const char *operand_data[TALLY_MAX_OPERANDS];  /* --data NAME=KIND */
     const char *operand_raw[TALLY_MAX_OPERANDS];   /* --raw NAME=TENSOR */
     const char *carry_in, *carry_data, *carry_raw; /* carry_in=FILE, and the two of that name */
-    const char *carry_out;
-    int32_t threads, jobs, seconds; /* 0: not given */
-    int64_t steps;                  /* likewise */
-    char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
+    const char *carry_out, *offsets;               /* --carry-out FILE, offsets=FILE */
+    int32_t threads, jobs, seconds;                /* 0: not given */
+    int64_t steps;                                 /* likewise */
+    char plan[TLY_MOST_PLAN];                      /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */
