@@ -384,6 +384,7 @@ static void scans(int share)
         "linrec:f32:6x70:axis=1,a=f32,carry=in+out",
         "linrec:f64:5x40x3:axis=1,reverse,exclusive,a=f64,b=f64,map=b*x,coef=a*0.9,post=x+y",
         "linrec:f16:90x4:axis=0,coef=x*0.5",
+        "linrec:f64:200000x2:axis=0,reverse,coef=0.99999",
         "linrec:i32:7x300:axis=1,a=i32,b=i32,map=x-b",
         "cumsum:f32:90x70:axis=0,a=bool,reset=a<1",
         "cumsum:f32:2x0x3:axis=1,carry=in+out",

@@ -355,18 +355,28 @@ static inline void tally_mpi__seed(const tally_mpi__job *j, const char *from, ch
 /* All that is told becomes the state before this part, and the places from which blocks chain. */
 static inline tally_status tally_mpi__add_up(tally_mpi__job *j, tally_error *error)
 {
-    char *const rows = j->rows + (size_t)j->ranks * j->row;
+    char *rows = j->rows + (size_t)j->ranks * j->row;
     tally_buffers b = TALLY_BUFFERS_INIT;
     int count = 0, mine = 0;
+    int is_sorted = !(j->scan.flags & TALLY_REVERSE);
+    for (int rank = 0; rank < j->ranks && is_sorted; rank++) {
+        int64_t has_elements;
+        memcpy(&has_elements, j->rows + (size_t)rank * j->row, sizeof has_elements);
+        is_sorted = has_elements != 0;
+    }
     for (int place = 0; place < j->ranks; place++) {
         const int rank = j->scan.flags & TALLY_REVERSE ? j->ranks - 1 - place : place;
         int64_t has_elements;
         memcpy(&has_elements, j->rows + (size_t)rank * j->row, sizeof has_elements);
         mine = place == j->place ? count : mine;
         if (has_elements) {
-            memcpy(rows + (size_t)count++ * j->row, j->rows + (size_t)rank * j->row, j->row);
+            if (!is_sorted) {
+                memcpy(rows + (size_t)count * j->row, j->rows + (size_t)rank * j->row, j->row);
+            }
+            count++;
         }
     }
+    rows = is_sorted ? j->rows : rows;
     b.in = rows;
     b.operand[0] = j->scan.op == TALLY_LINREC ? rows : NULL;
     b.out = j->folded;
