@@ -8,7 +8,6 @@
 #include "word.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { ROWS = 5, COUNT = 12 };
 
@@ -30,8 +29,7 @@ int main(void)
     if (!run_word(context, "sum:f32:12:axes=0,segments=i32/5",
                   &(tally_buffers){ sizeof(tally_buffers), .in = x, .offsets = cu_seqlens,
                                     .out = reduced })) {
-        printf("this version has no kernels for reductions with segments\n");
-        memcpy(reduced, sums, sizeof reduced);
+        return 1;
     }
     tally_context_destroy(&context);
 
