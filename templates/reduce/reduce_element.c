@@ -108,11 +108,12 @@ static kir_value stored(tly_reduce *r, kir_value y)
 static kir_value of_some(tly_reduce *r, tally_dtype dtype, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value count = tly_reduce_count(c);
+    kir_value count = c->nothing ? 0 : tly_reduce_count(c);
     uint64_t bits = r->indexed && c->p->segmented != TLY_SEGMENTED_NOT
                         ? UINT64_MAX >> (64 - kir_kind_bits((kir_kind)type_of(c, y).kind))
                         : tly_value_bits((tly_value)row(r)->empty, dtype);
-    return choose(c, equal(c, count, imm(c, 0)), like(c, y, bits), y);
+    kir_value nothing = c->nothing ? c->nothing : equal(c, count, imm(c, 0));
+    return choose(c, nothing, like(c, y, bits), y);
 }
 
 /* As the expressions have it: keys of reductions become elements in a way of their own. */

@@ -98,6 +98,22 @@ tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
     return s;
 }
 
+kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n)
+{
+    const int t = tly_operands_end(c->p);
+    const kir_type counts = KIR_TYPE(KIR_I32, n);
+    if (c->p->segmented != TLY_SEGMENTED_OFFSETS) {
+        kir_value each = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), arg(c, KIR_ARG_SEGMENT_SIZE));
+        return kir_splat(c->b, each, n);
+    }
+    const unsigned bytes = c->bytes[t];
+    const kir_type offsets = KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, n);
+    kir_value at = tly_at(c, arg(c, TLY_ARG(IN, t)), first, bytes);
+    kir_value from = kir_load(c->b, offsets, at, 0, bytes);
+    kir_value sizes = sub(c, kir_load(c->b, offsets, at, bytes, bytes), from);
+    return bytes == 8 ? convert(c, KIR_TRUNC, counts, sizes) : sizes;
+}
+
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of)
 {
     if (c->p->segmented == TLY_SEGMENTED_NOT) {
