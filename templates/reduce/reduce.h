@@ -39,6 +39,9 @@ kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64
 /* The same, but reads only the first `count` elements. The other lanes are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
                                unsigned lanes);
+/* Sums of what no expression maps: the same, and the other lanes add nothing. */
+int tly_reduce_pads(const tly_reduce *r);
+kir_value tly_reduce_load_padded(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
 /* The states' results as elements of the output, where they belong to the place `at`. If `unit` is
  * not 0, the states are in multiples of it. */
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit);

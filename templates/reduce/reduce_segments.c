@@ -60,25 +60,44 @@ static void find(group *g, const tly_row *row, kir_value first)
     }
 }
 
-static kir_value load(group *g, unsigned k, kir_value position, kir_value left)
+/* Takes the first `left` lanes of a vector, perhaps none. Lanes that add nothing need no second
+ * mask. */
+static kir_value take_some(group *g, unsigned k, kir_value position, kir_value left,
+                           kir_value state)
 {
     tly_build *c = g->r->c;
     const tly_place at = tly_reduce_place(&g->at[k], position, 0);
     kir_value p = ptradd(c, g->at[k].at[TLY_IN], mul(c, position, tly_step(c, TLY_IN)));
+    if (tly_reduce_pads(g->r)) {
+        kir_value x = tly_reduce_load_padded(g->r, p, left, c->lanes);
+        return tly_combine(c, state, tly_element(c, &at, x));
+    }
     kir_value x = tly_reduce_load_some(g->r, &at, p, left, c->lanes);
-    return tly_element(c, &at, x);
+    left = tly_max(c, tly_min(c, left, imm(c, c->lanes)), imm(c, 0));
+    return choose(c, tly_lanes_below(c, left), tly_combine(c, state, tly_element(c, &at, x)), state);
 }
 
 /* A vector of each segment, where it has one. */
 static void take(group *g, kir_value position, kir_value *state)
 {
+    for (unsigned k = 0; k < g->rows; k++)
+        state[k] = take_some(g, k, position, sub(g->r->c, g->count[k], position), state[k]);
+}
+
+/* Elements of several segments are read side by side, which the machine does not take for streams.
+ * So lines are fetched ahead, as many as the group has. */
+static void fetch_ahead(group *g)
+{
+    enum { LINE = 64, MOST = 256 * LINE };
     tly_build *c = g->r->c;
-    for (unsigned k = 0; k < g->rows; k++) {
-        kir_value left = sub(c, g->count[k], position);
-        left = tly_max(c, tly_min(c, left, imm(c, c->lanes)), imm(c, 0));
-        kir_value there = tly_lanes_below(c, left), x = load(g, k, position, left);
-        state[k] = choose(c, there, tly_combine(c, state[k], x), state[k]);
-    }
+    if (c->plan->prefetch == 0)
+        return;
+    kir_value from = kir_addr(c->b, g->at[0].at[TLY_IN]);
+    kir_value to = kir_addr(c->b, g->at[g->rows - 1].at[TLY_IN]);
+    tly_region l = { 0 };
+    emit_for(c, &l, imm(c, 0), tly_min(c, sub(c, to, from), imm(c, MOST)), imm(c, LINE));
+    kir_prefetch(c->b, ptradd(c, g->at[0].at[TLY_IN], l.i), c->plan->prefetch);
+    emit_end(c, &l);
 }
 
 /* Two vectors become one whose parts are of twice as many segments, until each segment has one
@@ -119,6 +138,7 @@ static void do_several(group *g, const tly_row *row, kir_value first)
     kir_value state[MOST_ROWS], bad = 0, made = 0, zero = imm(c, 0);
     tly_region l = { 0 }, redo = { 0 }, each = { 0 }, wanted = { 0 };
     find(g, row, first);
+    fetch_ahead(g);
     for (unsigned k = 0; k < g->rows; k++)
         state[k] = tly_reduce_neutral(c, c->lanes);
     take(g, zero, state);
@@ -143,11 +163,37 @@ static void do_several(group *g, const tly_row *row, kir_value first)
     emit_end(c, &redo);
 }
 
+/* One after another. */
+static void do_each(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
+{
+    tly_build *c = r->c;
+    tly_region l = { 0 };
+    emit_for(c, &l, from, to, imm(c, 1));
+    do_one(r, row, l.i);
+    emit_end(c, &l);
+}
+
+/* A group's segments, several at once unless most of them are long. */
+static void do_group(group *g, const tly_row *row, kir_value first)
+{
+    enum { VECTORS = 3 };
+    tly_build *c = g->r->c;
+    tly_region together = { 0 };
+    kir_value end = add(c, first, imm(c, g->rows));
+    kir_value all = sub(c, tly_segment_border(c, end), tly_segment_border(c, first));
+    const int64_t most = (int64_t)g->rows * c->lanes * VECTORS;
+    emit_if(c, &together, less(c, all, imm(c, most + 1)));
+    do_several(g, row, first);
+    emit_else(c, &together);
+    do_each(g->r, row, first, end);
+    emit_end(c, &together);
+}
+
 /* Segments [from, to) of a row. */
 static void do_segments(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
 {
     tly_build *c = r->c;
-    tly_region groups = { 0 }, rest = { 0 };
+    tly_region groups = { 0 };
     kir_value whole = from;
     if (c->plan->rows_at_once > 1) {
         group g = { .r = r, .rows = (unsigned)c->plan->rows_at_once };
@@ -156,12 +202,10 @@ static void do_segments(tly_reduce *r, const tly_row *row, kir_value from, kir_v
         kir_value left = tly_max(c, sub(c, most, from), imm(c, 0));
         whole = add(c, from, tly_round_down(c, left, g.rows));
         emit_for(c, &groups, from, whole, imm(c, g.rows));
-        do_several(&g, row, groups.i);
+        do_group(&g, row, groups.i);
         emit_end(c, &groups);
     }
-    emit_for(c, &rest, whole, to, imm(c, 1));
-    do_one(r, row, rest.i);
-    emit_end(c, &rest);
+    do_each(r, row, whole, to);
 }
 
 void tly_reduce_segments(tly_reduce *r)
