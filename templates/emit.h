@@ -32,6 +32,9 @@ typedef struct tly_build {
      * arguments tell. */
     kir_value count, real_count;
     kir_value from; /* of a reduced segment, the position of its first element; else 0 */
+    /* Of several segments at once, whose real_count has a lane each: i1s, those without elements;
+     * else 0. */
+    kir_value nothing;
 } tly_build;
 
 /* ---- constants and arguments ---- */

@@ -66,6 +66,11 @@ typedef struct tly_segment {
     kir_value first, count;
 } tly_segment;
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i);
+/* Where segment i begins along the axis, and the one before it ends. */
+kir_value tly_segment_border(tly_build *c, kir_value i);
+/* i32s: the elements of segments from `first` on. Of those of one size not the last, which may be
+ * shorter. Counts beyond 32 bits are cut. */
+kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n);
 
 /* Heads: the first elements of segments in scan direction, marked in scratch for a block of
  * positions at a time. Segments lie in positions [first, end). `next`: the segment whose head is

@@ -40,6 +40,8 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
 {
     int32_t most = t->registers / 2;
     int32_t rows = plan->lanes < most ? plan->lanes : most;
+    if (p->segmented)
+        return !tly_takes_segments(p) || !tly_is_masked(p, t) ? 1 : rows > most ? most : rows;
     if (!tly_reduces_together(p, t) || plan->vectors > 1)
         return 1;
     if (tly_operator_of(p)->parts > 1 || tly_raises_flags(p, TLY_EXPRESSION_MAP))

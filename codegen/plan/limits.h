@@ -155,6 +155,9 @@ enum {
 /* Of what groups exchange, a value (gpu_limits.c). */
 unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
+/* Segments of rows of which several short ones go at once, if vectors can be loaded in part. */
+int tly_takes_segments(const tly_problem *p);
+
 /* 1: vectors of elements can be loaded in part (limits_reduce.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
 /* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of

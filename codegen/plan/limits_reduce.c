@@ -67,6 +67,15 @@ int tly_reduces_together(const tly_problem *p, const tly_target *t)
     return bytes == TLY_REDUCED_BYTES || (bytes > 0 && tly_is_masked(p, t));
 }
 
+int tly_takes_segments(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_of(p);
+    const int is_exact = o->exact && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+    return p->segmented && p->tensor[TLY_IN].step == 1 && p->order != TALLY_ORDER_SERIAL &&
+           o->parts == 1 && !is_exact && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS) &&
+           !tly_has_expression(p, TLY_EXPRESSION_POST) && !tly_raises_flags(p, TLY_EXPRESSION_MAP);
+}
+
 static const char *rows_refuse(const tly_problem *p)
 {
     return p->form != TLY_REDUCED_ROWS ? "reduce_rows: no reduction along rows" : NULL;
@@ -101,7 +110,10 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     int serial = p->order == TALLY_ORDER_SERIAL;
     if (serial && (plan->lanes > 1 || plan->vectors > 1 || plan->chunk > 0))
         return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
-    if (plan->rows_at_once > 1 && (tly_reduced_bytes(p) == 0 || plan->vectors > 1))
+    if (plan->rows_at_once > 1 && p->segmented && !tly_takes_segments(p))
+        return "segments of this operator go one at a time: rows=1";
+    if (plan->rows_at_once > 1 && !p->segmented &&
+        (tly_reduced_bytes(p) == 0 || plan->vectors > 1))
         return "rows at once are short ones, of one vector each";
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (plan->rows_at_once > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)

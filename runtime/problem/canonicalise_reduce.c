@@ -194,6 +194,9 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (s.ragged) {
         problem->segmented = tly_segmented_of(full, tly_axis_of(full));
         g->tensor[TLY_OUT].axis = s.next;
+        if (lanes < 0) {
+            problem->tensor[TLY_OUT].step = literal(s.next);
+        }
     }
     g->steps = 1;
     g->reduced_rank = s.reduced_count;

@@ -38,16 +38,21 @@ kir_value tly_reduce_index(tly_build *c, kir_value step)
     return c->p->segmented != TLY_SEGMENTED_NOT ? c->from : mul(c, step, arg(c, KIR_ARG_LENGTH));
 }
 
+tly_row tly_reduce_begin_segment(tly_build *c, const tly_row *row, kir_value segment)
+{
+    const tly_segment s = tly_segment_of(c, row, segment);
+    c->from = s.first;
+    c->count = s.count;
+    return s.row;
+}
+
 tly_row tly_reduce_row(tly_build *c, kir_value number)
 {
     if (c->p->segmented == TLY_SEGMENTED_NOT)
         return tly_row_address(c, number);
     kir_value segments = arg(c, KIR_ARG_SEGMENTS), row = udiv(c, number, segments);
     const tly_row all = tly_row_address(c, row);
-    const tly_segment s = tly_segment_of(c, &all, sub(c, number, mul(c, row, segments)));
-    c->from = s.first;
-    c->count = s.count;
-    return s.row;
+    return tly_reduce_begin_segment(c, &all, sub(c, number, mul(c, row, segments)));
 }
 
 tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step)
@@ -292,7 +297,7 @@ static kir_value make(tly_reduce *r, const tly_reduce_span *s, kir_value scratch
     return tly_reduce_of_span(r, s);
 }
 
-static void finish(tly_reduce *r, const tly_row *row, kir_value state)
+void tly_reduce_finish_row(tly_reduce *r, const tly_row *row, kir_value state)
 {
     tly_build *c = r->c;
     const tly_reduce_span all = tly_reduce_all(c, row);
@@ -312,7 +317,7 @@ static void do_row(tly_reduce *r, kir_value number, kir_value made, kir_value st
     state = tly_reduce_of_span(r, &all);
     if (made != 0)
         emit_end(c, &there);
-    finish(r, &row, state);
+    tly_reduce_finish_row(r, &row, state);
 }
 
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
@@ -321,12 +326,14 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
     r.is_i128 = r.exact;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = tly_reduce_record_bytes(&r);
-    if (c->plan->rows_at_once > 1) { /* short ones, of one chunk */
+    if (c->p->segmented != TLY_SEGMENTED_NOT) {
+        tly_reduce_segments(&r);
+    } else if (c->plan->rows_at_once > 1) { /* short ones, of one chunk */
         launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
         tly_reduce_group(&r, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), do_row);
     } else {
         const tly_reduce_form rows = {
-            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep, finish
+            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep, tly_reduce_finish_row
         };
         tly_reduce_outputs(&r, &rows);
     }

@@ -39,6 +39,9 @@ kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64
 /* The same, but reads only the first `count` elements. The other lanes are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
                                unsigned lanes);
+/* Sums of what no expression maps: the same, and the other lanes add nothing. */
+int tly_reduce_pads(const tly_reduce *r);
+kir_value tly_reduce_load_padded(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
 /* The states' results as elements of the output, where they belong to the place `at`. If `unit` is
  * not 0, the states are in multiples of it. */
 kir_value tly_reduce_result(tly_reduce *r, const tly_place *at, kir_value state, kir_value unit);
@@ -71,6 +74,10 @@ kir_value tly_reduce_count(tly_build *c);
 kir_value tly_reduce_index(tly_build *c, kir_value step);
 /* Element 0 of a row, or of a segment of a row, by the number of its output. */
 tly_row tly_reduce_row(tly_build *c, kir_value number);
+/* The latter by the number of the segment. */
+tly_row tly_reduce_begin_segment(tly_build *c, const tly_row *row, kir_value segment);
+/* From the state of all elements of a row to the output. */
+void tly_reduce_finish_row(tly_reduce *r, const tly_row *row, kir_value state);
 /* Element 0 of a step, in the tensors that are read. `at`: that of step 0. */
 tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step);
 /* All elements of an output. */
@@ -137,6 +144,16 @@ kir_value tly_reduce_fold(tly_reduce *r, const tly_reduce_rules *rules, kir_valu
 kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_reduce_span *s);
 /* The state of a span as chunks hand it on. */
 kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s);
+
+/* ---- reduce_segments.c ---- */
+
+/* Does the segments of a task's rows; where the plan says so, several at once if they are short. */
+void tly_reduce_segments(tly_reduce *r);
+/* Where several go at once: i1, a segment of so many elements has one vector of states; and its
+ * rules. */
+enum { TLY_REDUCE_SHORT_VECTORS = 4 };
+kir_value tly_reduce_is_short(const tly_reduce *r, kir_value count);
+tly_reduce_rules tly_reduce_short_rules(const tly_reduce *r);
 
 /* ---- reduce_group.c ---- */
 

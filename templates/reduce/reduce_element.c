@@ -66,6 +66,21 @@ kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, 
     return mapped(r, &some, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
 }
 
+int tly_reduce_pads(const tly_reduce *r)
+{
+    const tly_build *c = r->c;
+    return c->p->program.type == 0 && tly_combines_by(c->p) == KIR_ADD &&
+           tly_operator_code_of(c->p)->lift == NULL;
+}
+
+kir_value tly_reduce_load_padded(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
+{
+    tly_build *c = r->c;
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
+    uint64_t nothing = tly_value_bits((tly_value)row(r)->neutral[0], c->element);
+    return accumulators(r, kir_mload(c->b, t, p, 0, count, constant(c, t, nothing)));
+}
+
 /* Keys back to elements. */
 static kir_value element_of(tly_reduce *r, kir_value key)
 {
@@ -108,11 +123,12 @@ static kir_value stored(tly_reduce *r, kir_value y)
 static kir_value of_some(tly_reduce *r, tally_dtype dtype, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value count = tly_reduce_count(c);
+    kir_value count = c->nothing ? 0 : tly_reduce_count(c);
     uint64_t bits = r->indexed && c->p->segmented != TLY_SEGMENTED_NOT
                         ? UINT64_MAX >> (64 - kir_kind_bits((kir_kind)type_of(c, y).kind))
                         : tly_value_bits((tly_value)row(r)->empty, dtype);
-    return choose(c, equal(c, count, imm(c, 0)), like(c, y, bits), y);
+    kir_value nothing = c->nothing ? c->nothing : equal(c, count, imm(c, 0));
+    return choose(c, nothing, like(c, y, bits), y);
 }
 
 /* As the expressions have it: keys of reductions become elements in a way of their own. */

@@ -371,14 +371,31 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     return rules;
 }
 
+/* Short segments are walked as they are where several go at once. */
+static kir_value walk_span(tly_reduce *r, const tly_reduce_span *s)
+{
+    tly_build *c = r->c;
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
+    if (c->p->segmented == TLY_SEGMENTED_NOT || c->plan->rows_at_once == 1)
+        return tly_reduce_walk(r, &rules, s);
+    const tly_reduce_rules few = tly_reduce_short_rules(r);
+    kir_value state = 0;
+    tly_region is_short = { .state = { &state } };
+    emit_if(c, &is_short, tly_reduce_is_short(r, sub(c, s->to, s->from)));
+    state = tly_reduce_walk(r, &few, s);
+    emit_else(c, &is_short);
+    state = tly_reduce_walk(r, &rules, s);
+    emit_end(c, &is_short);
+    return state;
+}
+
 kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s)
 {
     if (r->checks_products)
         return tly_reduce_product(r, s);
     if (r->is_i128)
         return tly_reduce_i128(r, s);
-    const tly_reduce_rules rules = tly_reduce_rules_of(r);
-    kir_value state = tly_reduce_walk(r, &rules, s);
+    kir_value state = walk_span(r, s);
     return r->checks_sums      ? tly_reduce_parts(r, s, state)
            : r->checks_squares ? tly_reduce_squares(r, s, state)
                                : state;

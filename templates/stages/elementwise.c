@@ -214,10 +214,17 @@ static kir_value real_whole(tly_build *c, kir_value lower, kir_value upper)
     return y;
 }
 
+/* The same in all lanes, unless each has its own. */
+static kir_value splat_as(tly_build *c, kir_value v, kir_value x)
+{
+    const unsigned lanes = type_of(c, x).lanes;
+    return type_of(c, v).lanes == lanes ? v : kir_splat(c->b, v, lanes);
+}
+
 static kir_value scale(tly_build *c, kir_value x)
 {
     if (kir_is_float(type_of(c, x)))
-        return tly_quotient(c, x, kir_splat(c->b, real_count(c), type_of(c, x).lanes));
+        return tly_quotient(c, x, splat_as(c, real_count(c), x));
     if (kir_parts(c->b, x) == 1)
         return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
     x = tly_whole_of(c, x);

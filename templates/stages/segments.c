@@ -15,8 +15,7 @@ static kir_value offset_at(tly_build *c, kir_value i)
     return bytes == 8 ? offset : convert(c, KIR_SEXT, KIR_TYPE(KIR_I64, 1), offset);
 }
 
-/* Where segment i begins; where the one before it ends. */
-static kir_value border(tly_build *c, kir_value i)
+kir_value tly_segment_border(tly_build *c, kir_value i)
 {
     if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
         return offset_at(c, i);
@@ -29,8 +28,8 @@ static kir_value border(tly_build *c, kir_value i)
 static kir_value head(tly_build *c, kir_value i)
 {
     if (!c->p->downwards)
-        return border(c, i);
-    kir_value last = border(c, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
+        return tly_segment_border(c, i);
+    kir_value last = tly_segment_border(c, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
     return sub(c, arg(c, KIR_ARG_LENGTH), last);
 }
 
@@ -82,7 +81,7 @@ kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
 
 tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
 {
-    kir_value from = border(c, i), to = border(c, add(c, i, imm(c, 1)));
+    kir_value from = tly_segment_border(c, i), to = tly_segment_border(c, add(c, i, imm(c, 1)));
     tly_segment s = { .count = sub(c, to, from), .row = *row };
     kir_value first = c->p->downwards ? sub(c, arg(c, KIR_ARG_LENGTH), to) : from;
     const int elements = tly_operands_end(c->p);
@@ -96,6 +95,22 @@ tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
             s.row.at[t] = ptradd(c, row->at[t], mul(c, i, tly_axis(c, t)));
     }
     return s;
+}
+
+kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n)
+{
+    const int t = tly_operands_end(c->p);
+    const kir_type counts = KIR_TYPE(KIR_I32, n);
+    if (c->p->segmented != TLY_SEGMENTED_OFFSETS) {
+        kir_value each = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), arg(c, KIR_ARG_SEGMENT_SIZE));
+        return kir_splat(c->b, each, n);
+    }
+    const unsigned bytes = c->bytes[t];
+    const kir_type offsets = KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, n);
+    kir_value at = tly_at(c, arg(c, TLY_ARG(IN, t)), first, bytes);
+    kir_value from = kir_load(c->b, offsets, at, 0, bytes);
+    kir_value sizes = sub(c, kir_load(c->b, offsets, at, bytes, bytes), from);
+    return bytes == 8 ? convert(c, KIR_TRUNC, counts, sizes) : sizes;
 }
 
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of)
