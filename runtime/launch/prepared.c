@@ -45,11 +45,11 @@ void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *
     rules->size = g->size;
 }
 
-static int64_t offset_at(const char *offsets, int64_t i, int is_wide)
+int64_t tly_offset_at(const tly_rules *rules, const char *offsets, int64_t i)
 {
     int64_t wide;
     int32_t narrow;
-    if (is_wide) {
+    if (rules->misaligned[tly_offsets_number(rules)] == 7) {
         memcpy(&wide, offsets + 8 * i, sizeof wide);
         return wide;
     }
@@ -59,12 +59,10 @@ static int64_t offset_at(const char *offsets, int64_t i, int is_wide)
 
 int64_t tly_offsets_fault(const tly_rules *rules, const tly_pointers *pointers)
 {
-    const int64_t t = rules->tensors - 1 - (rules->carry != 0 ? 2 : 0);
-    const char *offsets = pointers->at[t];
-    const int is_wide = rules->misaligned[t] == 7;
+    const char *offsets = pointers->at[tly_offsets_number(rules)];
     int64_t before = 0;
     for (int64_t i = 0; i <= rules->segments; i++) {
-        const int64_t offset = offset_at(offsets, i, is_wide);
+        const int64_t offset = tly_offset_at(rules, offsets, i);
         if (offset < before || offset > rules->size) {
             return i;
         }

@@ -187,6 +187,13 @@ static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
     return has_carry ? fine && tly_carry_is_acceptable(rules, p) : fine;
 }
 
+/* Which of a kernel's tensors the offsets are, and offset i of them. */
+static inline int64_t tly_offsets_number(const tly_rules *rules)
+{
+    return rules->tensors - 1 - (rules->carry != 0 ? 2 : 0);
+}
+int64_t tly_offset_at(const tly_rules *rules, const char *offsets, int64_t i);
+
 /* The first offset that falls, or lies outside of the axis; -1: there is none. */
 int64_t tly_offsets_fault(const tly_rules *rules, const tly_pointers *pointers);
 

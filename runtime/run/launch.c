@@ -11,6 +11,7 @@
 #include "../host/error.h"
 #include "chain.h"
 #include "reduce.h"
+#include "segments.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +53,10 @@ static tally_status refuse(const tally_kernel *k, const tly_pointers *p, tally_e
 static void range_of(const tly_run *run, int64_t ticket, tly_task *task)
 {
     const tally_kernel *k = run->kernel;
-    if (run->parts == 1) {
+    if (run->by_elements) {
+        task->begin = tly_segments_border(run, ticket);
+        task->end = tly_segments_border(run, ticket + 1);
+    } else if (run->parts == 1) {
         int64_t row = ticket * run->rows;
         int64_t end = k->rows - row < run->rows ? k->rows : row + run->rows;
         task->begin = row * k->row_tiles;
@@ -151,7 +155,7 @@ static int cut(tly_run *run, int64_t threads)
     run->parts = 1;
     run->tickets = tly_ceil_div(k->rows, run->rows);
     if (tly_reduces(k->form)) {
-        return tly_reduce_cut(run) || run->tickets > 1;
+        return tly_reduce_cut(run) || tly_segments_cut(run) || run->tickets > 1;
     }
     if (k->form == TLY_ROWS) {
         if (hands_on(k, threads)) {

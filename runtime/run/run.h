@@ -15,6 +15,7 @@ typedef struct tly_run {
     _Atomic(tly_block *) block; /* the caller's scratch, while no task has it */
     /* Ranges of tiles: a ticket is `rows` whole rows, or one of `parts` parts of one row. */
     int64_t rows, parts;
+    int by_elements; /* tickets are segments of about as many elements; see segments.h */
     /* Chains of chunks: a ticket is one tile; see chain.h. */
     char *slots; /* NULL: no chain */
     size_t slot_bytes;
