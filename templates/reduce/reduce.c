@@ -333,7 +333,8 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
         tly_reduce_group(&r, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), do_row);
     } else {
         const tly_reduce_form rows = {
-            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep, tly_reduce_finish_row
+            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep,
+            tly_reduce_finish_row
         };
         tly_reduce_outputs(&r, &rows);
     }

@@ -74,7 +74,8 @@ static kir_value take_some(group *g, unsigned k, kir_value position, kir_value l
     }
     kir_value x = tly_reduce_load_some(g->r, &at, p, left, c->lanes);
     left = tly_max(c, tly_min(c, left, imm(c, c->lanes)), imm(c, 0));
-    return choose(c, tly_lanes_below(c, left), tly_combine(c, state, tly_element(c, &at, x)), state);
+    kir_value next = tly_combine(c, state, tly_element(c, &at, x));
+    return choose(c, tly_lanes_below(c, left), next, state);
 }
 
 /* A vector of each segment, where it has one. */
