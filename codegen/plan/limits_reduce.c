@@ -112,8 +112,7 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
         return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
     if (plan->rows_at_once > 1 && p->segmented && !tly_takes_segments(p))
         return "segments of this operator go one at a time: rows=1";
-    if (plan->rows_at_once > 1 && !p->segmented &&
-        (tly_reduced_bytes(p) == 0 || plan->vectors > 1))
+    if (plan->rows_at_once > 1 && !p->segmented && (tly_reduced_bytes(p) == 0 || plan->vectors > 1))
         return "rows at once are short ones, of one vector each";
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (plan->rows_at_once > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
