@@ -125,6 +125,12 @@ static inline int tly_is_segmented(const tally_descriptor *d)
     return d->segment_dtype != 0 || d->every != 0;
 }
 
+/* The axis of a scan, or the first one that is reduced. */
+static inline int32_t tly_axis_of(const tally_descriptor *full)
+{
+    return tly_ops[full->op].scan ? full->axis : full->axes != 0 ? __builtin_ctz(full->axes) : 0;
+}
+
 /* Whether segments of an axis of this size may differ in their sizes. Those of one size are one
  * more dim, unless results are indices, which count from the axis' start. */
 static inline int tly_is_ragged(const tally_descriptor *full, int64_t size)

@@ -42,16 +42,11 @@ int tly_has_stages(const tally_descriptor *d)
     return memcmp((const char *)d + first, (const char *)&none + first, sizeof none - first) != 0;
 }
 
-static int32_t axis_of(const tally_descriptor *d)
-{
-    return tly_ops[d->op].scan ? d->axis : __builtin_ctz(d->axes);
-}
-
 /* Kernels are made for segments if the axis' size and the number of segments are known. Those of
  * one size may be one more dim. */
 static int are_segments_made(const tally_descriptor *d)
 {
-    const int64_t size = d->sizes[axis_of(d)];
+    const int64_t size = d->sizes[tly_axis_of(d)];
     const int is_known = size != TALLY_OPEN_SIZE && d->segments != TALLY_OPEN_SIZE;
     return is_known && d->rank < TALLY_MAX_RANK;
 }

@@ -21,11 +21,6 @@ typedef struct shape {
     int elements; /* tensors that have elements along the axis: all but a carry's */
 } shape;
 
-int32_t tly_axis_of(const tally_descriptor *full)
-{
-    return tly_ops[full->op].scan ? full->axis : full->axes != 0 ? __builtin_ctz(full->axes) : 0;
-}
-
 uint8_t tly_segmented_of(const tally_descriptor *full, int32_t axis)
 {
     return !tly_is_ragged(full, full->sizes[axis]) ? TLY_SEGMENTED_NOT

@@ -28,9 +28,6 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 
 /* --- shared by scans and reductions --- */
 
-/* The axis of a scan, or the first one that is reduced. */
-int32_t tly_axis_of(const tally_descriptor *full);
-
 /* tly_segmented, of an axis. */
 uint8_t tly_segmented_of(const tally_descriptor *full, int32_t axis);
 
