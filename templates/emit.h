@@ -49,6 +49,12 @@ static inline kir_value constant(const tly_build *c, kir_type type, uint64_t bit
     return kir_const(c->b, type, bits);
 }
 
+/* The integers of so many bytes. */
+static inline kir_kind integer_of(unsigned bytes)
+{
+    return bytes == 8 ? KIR_I64 : bytes == 4 ? KIR_I32 : bytes == 2 ? KIR_I16 : KIR_I8;
+}
+
 /* The same bits in every lane of x's type. */
 static inline kir_value like(const tly_build *c, kir_value x, uint64_t bits)
 {

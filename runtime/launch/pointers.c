@@ -14,13 +14,6 @@ static const char *name_of(const tly_rules *rules, int t)
     return tly_tensor_name(t < offsets ? t : t < carry ? TLY_OFFSETS : TLY_STATES_IN + t - carry);
 }
 
-/* States that a run takes may be missing, and so is what its word does not name. */
-static int may_be_missing(const tly_rules *rules, int t)
-{
-    return rules->carry != 0 && (t == rules->tensors - 2 ||
-                                 (t == rules->tensors - 1 && !(rules->carry & TALLY_CARRY_OUT)));
-}
-
 static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, tally_error *error)
 {
     const int from = (int)rules->tensors - 2, to = from + 1;
@@ -57,7 +50,7 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, 
 {
     for (int t = 0; t < rules->tensors; t++) {
         const char *name = name_of(rules, t);
-        if (p->at[t] == NULL && !may_be_missing(rules, t)) {
+        if (p->at[t] == NULL && !tly_may_be_missing(rules, t)) {
             return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
                             name);
         }

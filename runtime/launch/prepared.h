@@ -161,6 +161,13 @@ static inline int tly_is_apart_from_states(const tly_rules *rules, const tly_poi
            d <= rules->apart[t].below - rules->apart[made].above + bytes;
 }
 
+/* States that a run takes may be missing, and so is what its word does not name. */
+static inline int tly_may_be_missing(const tly_rules *rules, int t)
+{
+    return rules->carry != 0 && (t == rules->tensors - 2 ||
+                                 (t == rules->tensors - 1 && !(rules->carry & TALLY_CARRY_OUT)));
+}
+
 /* States that are read may be missing. Those that are made may replace them, and touch nothing
  * else. */
 static inline int tly_carry_is_acceptable(const tly_rules *rules, const tly_pointers *p)

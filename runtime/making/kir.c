@@ -330,13 +330,6 @@ static tally_status run_gpu(run *r, const tly_pointers *p, tally_error *error)
     return status;
 }
 
-/* States that are read may be missing, and so may those that the word does not name. */
-static int may_lack(const tly_geometry *g, const tly_rules *rules, int t)
-{
-    return g->carry != 0 &&
-           (t == rules->tensors - 2 || (t == rules->tensors - 1 && !(g->carry & TALLY_CARRY_OUT)));
-}
-
 static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
 {
     const int cpu = r->request.level != TLY_LEVEL_NONE;
@@ -349,7 +342,8 @@ static tally_status run_all(run *r, tly_pointers *p, tally_error *error)
     tly_pointers_place(&rules, p);
     for (int t = 0; t < rules.tensors; t++) {
         const char *name = tly_tensor_name(tly_tensor_of(&r->request.problem, t));
-        if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low && !may_lack(g, &rules, t)) {
+        if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low &&
+            !tly_may_be_missing(&rules, t)) {
             return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
                             name);
         }

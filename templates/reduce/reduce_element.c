@@ -13,11 +13,6 @@ static const tly_operator *row(const tly_reduce *r)
     return tly_operator_of(r->c->p);
 }
 
-static kir_kind integer_of(unsigned bits)
-{
-    return bits == 64 ? KIR_I64 : bits == 32 ? KIR_I32 : bits == 16 ? KIR_I16 : KIR_I8;
-}
-
 kir_value tly_reduce_integer(tly_build *c, kir_value x)
 {
     if (c->element == TALLY_BOOL)
@@ -35,7 +30,7 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
     if (tly_keys_are_deferred(c))
         return x;
     kir_type t = type_of(c, x);
-    kir_type integers = KIR_TYPE(integer_of(kir_kind_bits((kir_kind)t.kind)), t.lanes);
+    kir_type integers = KIR_TYPE(integer_of(kir_kind_bits((kir_kind)t.kind) / 8), t.lanes);
     if (t.kind != integers.kind)
         x = bitcast(c, integers, x);
     return tly_widen_integer(c, tly_reduce_key(c, x, 0));

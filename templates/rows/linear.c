@@ -111,11 +111,6 @@ static kir_value first_factor(tly_build *c, const tly_place *at, kir_value facto
     return choose(c, first, one, factor);
 }
 
-static kir_kind integer_of(unsigned bytes)
-{
-    return bytes == 8 ? KIR_I64 : bytes == 4 ? KIR_I32 : bytes == 2 ? KIR_I16 : KIR_I8;
-}
-
 static piece piece_of(tly_build *c, const tly_place *at, kir_value x)
 {
     const int recurs = tly_operator_of(c->p)->applies;

@@ -110,11 +110,6 @@ kir_value tly_key_to_u32(tly_build *c, kir_value key)
     return band(c, key, like(c, key, UINT64_MAX >> (64 - 8 * c->element_bytes)));
 }
 
-static kir_kind integer_of(unsigned bytes)
-{
-    return bytes == 8 ? KIR_I64 : bytes == 4 ? KIR_I32 : bytes == 2 ? KIR_I16 : KIR_I8;
-}
-
 static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 {
     return type_of(c, v).kind == kind ? v : to_kind(c, op, kind, v);
