@@ -52,6 +52,33 @@ def options_of_cases(name, doc, rounds, peers):
     return options
 
 
+def chosen_of(cases, options):
+    """The cases that `--only` wants; none if they are listed instead."""
+    texts = [text.strip() for text in (options.only or "").split(";")]
+    chosen = [case for case in cases
+              if any(text in case.name or case.word.startswith(text) for text in texts)]
+    if not options.list:
+        return chosen
+    print("\n".join(f"{case.name:40} {case.word}" for case in chosen))
+    return []
+
+
+def last_run(options, pieces):
+    """The run that this one goes on with; without cases if it begins anew."""
+    keep = (options.only or options.seconds) and pieces.path.exists()
+    return json.loads(pieces.path.read_text()) if keep else {"cases": []}
+
+
+def measured_cases(cases, chosen, options, pieces, last, measure):
+    """The cases of the last run, those that are chosen measured again, in the order of `cases`."""
+    done = {case["name"]: case for case in last["cases"]}  # two may have one word
+    for case in chosen:
+        if not pieces.skips(options.seconds and case.name in done):
+            progress(case.word)
+            done[case.name] = measure(case)
+    return [done[case.name] for case in cases if case.name in done]
+
+
 class Pieces:
     """A run that is made in pieces (`--seconds`): what its file has already, and whether this piece
     has time for more."""

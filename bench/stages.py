@@ -100,29 +100,23 @@ def main():
         print(markdown(json.loads(pathlib.Path(sys.argv[1]).read_text())))
         return
     options = part.options_of_cases("stages", __doc__, 9, "plain,numpy,torch,inductor")
-    texts = [text.strip() for text in (options.only or "").split(";")]
-    chosen = [case for case in CASES
-              if any(text in case.name or case.word.startswith(text) for text in texts)]
-    if options.list or not chosen:
-        print("\n".join(f"{case.name:32} {case.word}" for case in chosen))
+    chosen = part.chosen_of(CASES, options)
+    if not chosen:
         return
     folder = native.compile_all(pathlib.Path(options.build) / "bench")
     tally = native.Tally(folder, native.find_tally(options.build), "cpu")
     makers, pieces = makers_of(options, folder, tally), part.Pieces(options)
-    keep = (options.only or options.seconds) and pieces.path.exists()
-    last = json.loads(pieces.path.read_text()) if keep else {"cases": []}
-    done = {case["name"]: case for case in last["cases"]}  # two have one word
+    last = part.last_run(options, pieces)
     run = {"date": datetime.date.today().isoformat(), "machine": machine.describe(),
            "versions": {"tally": tally.version()} | peers.versions() | machine.versions(),
            "level": machine.level("cpu"), "rounds": options.rounds, "threads": options.threads,
            "making": last.get("making") or making(folder, tally)}
     order = random.Random(1)
-    for case in chosen:
-        if pieces.skips(options.seconds and case.name in done):
-            continue
-        part.progress(case.word)
-        done[case.name] = measured_case(case, makers, options, order, run["versions"]["commit"])
-    run["cases"] = [done[case.name] for case in CASES if case.name in done]
+
+    def measured(case):
+        return measured_case(case, makers, options, order, run["versions"]["commit"])
+
+    run["cases"] = part.measured_cases(CASES, chosen, options, pieces, last, measured)
     part.write(run, pieces, markdown, draw)
 
 
