@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words with carried states, segments, restarts and recurrences, and gradients, beside moves of the same
-bytes, beside Tally's words without them, and beside torch, numpy and scipy.
+"""Measures words with carried states, segments, restarts and recurrences, and words of gradients. They stand
+beside moves of the same bytes, plain words of Tally, and torch, numpy and scipy.
 
 A ratio is the best move of all tensors, on as many threads at most and in the same run, over Tally's
 median. `--only` measures some of the cases and keeps the others of the last run; `--seconds` goes on with

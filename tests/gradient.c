@@ -221,7 +221,7 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
     return last;
 }
 
-/* Whether kernels compute as the plain loops do, but for roundings. */
+/* Whether kernels of the word differ from the plain loops by roundings alone. */
 static int is_double(const trial *t)
 {
     int all = t->d.dtype == TALLY_F64 && (t->d.out_dtype == 0 || t->d.out_dtype == TALLY_F64);

@@ -343,7 +343,7 @@ static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
     emit_end(c, &l);
 }
 
-/* The states of a vector of lanes, of which some may not be there. */
+/* The states that a vector of lanes starts from. Only `left` lanes less `skipped` are there. */
 static kir_value start(tly_tiles *k, tly_row at, kir_value left, int64_t skipped)
 {
     tly_build *c = k->c;
