@@ -255,8 +255,8 @@ kir_value tly_group_leads(tly_gpu *g, const tly_group *t);
 kir_value tly_group_broadcast(tly_gpu *g, tly_group *t, kir_value v);
 /* Ends a loop's trip, so that the next one may write to all slots that this one has read. */
 void tly_group_rest(tly_gpu *g, tly_group *t);
-/* tly_gpu_first_carry for a group. Each invocation asks for one of the item's scans. In words with a
- * carry, an invocation loads the first state only if it stores the last one. */
+/* tly_gpu_first_carry for a group. Each invocation asks for one of the item's scans. In words with
+ * a carry, an invocation loads the first state only if it stores the last one. */
 kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item,
                                 kir_value which);
 /* Inclusive over the lanes of each interleaved scan. `sound`, or NULL: a u32 of each lane, 0 or 1.
