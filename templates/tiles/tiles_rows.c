@@ -134,7 +134,7 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
     if (crosses(k))
         lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
     kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
-    tly_row here;
+    tly_row here = { 0 };
     for (int t = 0; t < c->tensors; t++)
         here.at[t] = ptradd(c, run.at[t],
                             add(c, mul(c, j.i, a->run.each[t]), mul(c, lane, k->lane[t])));
