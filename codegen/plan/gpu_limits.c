@@ -212,7 +212,7 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 /* A state, or an accumulator and two extremes. */
 unsigned tly_gpu_slot_bytes(const tly_problem *p)
 {
-    return (tly_state_bytes(p) + 15) / 16 * 16;
+    return (tly_window_bytes(p) + 15) / 16 * 16;
 }
 
 /* Bytes: slots in two halves, for each invocation or each cluster (gpu/group.c); in chunks the
@@ -229,7 +229,7 @@ static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const 
 
 unsigned tly_gpu_staged_slot(const tly_problem *p)
 {
-    unsigned state = tly_state_bytes(p), stored = tly_gpu_transposed_slot(p);
+    unsigned state = tly_window_bytes(p), stored = tly_gpu_transposed_slot(p);
     return state > stored ? state : stored;
 }
 

@@ -162,7 +162,7 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
                   .caps = &own };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
-    g.c.state_bytes = tly_state_bytes(problem);
+    g.c.state_bytes = tly_window_bytes(problem); /* where a window is, a state may be later */
     g.c.tensors = tly_tensors_of(problem);
     g.c.element = tly_element_dtype(problem);
     g.c.element_bytes = (unsigned)tally_dtype_bytes(g.c.element);

@@ -145,6 +145,7 @@ typedef struct tly_gpu_axis {
 } tly_gpu_axis;
 typedef struct tly_gpu_row {
     tly_gpu_axis tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
+    kir_value moved; /* a u32: positions that it was moved on by; 0: none, or nothing asks */
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */
@@ -186,6 +187,10 @@ enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
  * place. */
 kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value result);
+/* A stored element as a window: tly_element of it, and what a first element needs. */
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored);
+/* The result of the state that a scan shows of an element, before it is narrowed. */
+kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
 /* `count` neighbours by aligned accesses of 16 bytes, or by one of less that holds all of them. */
@@ -362,6 +367,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x);
 /* Products: the upper 32 bits of ||x| - 1|; 0 if x is zero, infinite or NaN. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
 int tly_gpu_has_distance(const tly_gpu *g);
+/* Whether there are classes: of recurrences, what follows an infinity depends on signs and on the
+ * order. They have a neutral window for a class, and only a NaN settles a prefix. */
+int tly_gpu_has_classes(const tly_gpu *g);
 /* Stands for an unknown distance: that of large finite elements, f32 or f64. It cannot have all
  * bits set, as tly_gpu_settled takes FAR + 1 as the bits of a number. */
 enum { TLY_GPU_FAR = 0x7f000000 };

@@ -28,10 +28,21 @@ static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
+static kir_value begins_held(tly_build *c, const tly_place *at)
+{
+    tly_lanes *t = (tly_lanes *)at->of;
+    const tly_gpu_extent tile = { &t->at, t->count };
+    if (at->more_positions > 0)
+        return 0;
+    const tly_place first = tly_gpu_place(&tile, held(t));
+    return first.begins(c, &first);
+}
+
 /* Of the i-th element that it holds. */
 static tly_place place_held(const tly_lanes *t, unsigned i)
 {
-    return (tly_place){ .address = address_held, .of = t, .more_positions = i };
+    return (
+        tly_place){ .address = address_held, .begins = begins_held, .of = t, .more_positions = i };
 }
 
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */
@@ -178,10 +189,10 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
+    kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral_window(c, c->acc);
     for (unsigned i = 0; i < t->steps; i++) {
         const tly_place here = place_held(t, i);
-        x[i] = tly_element(c, &here, tly_gpu_widen(g, &here, x[i]));
+        x[i] = tly_gpu_element(g, &here, x[i]);
         if (!whole)
             x[i] = choose(c, less(c, u32(g, i), left), x[i], neutral);
     }
@@ -228,8 +239,8 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
     const tly_gpu_extent tile = { &t->at, end };
     const tly_place here = tly_gpu_place(&tile, position);
-    x = tly_element(c, &here, tly_gpu_widen(g, &here, x));
-    return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
+    x = tly_gpu_element(g, &here, x);
+    return choose(c, less(c, position, end), x, tly_neutral_window(c, c->acc));
 }
 
 /* ---- to memory ---- */
@@ -249,7 +260,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_region exists = { 0 }, whole = { 0 };
     for (unsigned i = 0; i < t->steps; i++) {
         const tly_place here = place_held(t, i);
-        stored[i] = tly_gpu_narrow(g, tly_show(c, &here, states[i]));
+        stored[i] = tly_gpu_narrow(g, tly_gpu_show(g, &here, states[i]));
     }
     if (is_transposed(t))
         transpose(t, 0, stored);

@@ -29,7 +29,7 @@ kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored)
 {
     tly_build *c = &g->c;
     if (c->p->program.type != 0)
-        return tly_widen(c, tly_map(c, at, tly_loaded(c, stored)));
+        return tly_mapped(c, at, tly_loaded(c, stored));
     return is_narrow(c->bytes[TLY_IN]) ? tly_widen_u32(c, stored) : tly_widen(c, stored);
 }
 
@@ -37,6 +37,18 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value result)
 {
     tly_build *c = &g->c;
     return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, result) : tly_narrow(c, result);
+}
+
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
+{
+    tly_build *c = &g->c;
+    return tly_behind_nothing(c, at, tly_element(c, at, tly_gpu_widen(g, at, stored)));
+}
+
+kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state)
+{
+    tly_build *c = &g->c;
+    return tly_show(c, at, c->p->exclusive ? tly_shown_before(c, at, state) : state);
 }
 
 /* ---- stored elements ---- */

@@ -55,10 +55,10 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
     }
     for (unsigned i = 0; i < s->rounds; i++) {
         const tly_place here = tly_place_after(own, (int64_t)i * s->members, 0);
-        x[i] = tly_element(c, &here, tly_gpu_widen(g, &here, x[i]));
+        x[i] = tly_gpu_element(g, &here, x[i]);
         if (is_open(s, i)) {
             kir_value exists = less(c, position_in(g, s, i), s->count);
-            x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
+            x[i] = choose(c, exists, x[i], tly_neutral_window(c, c->acc));
         }
     }
     for (unsigned i = 0; i < s->rounds; i++)

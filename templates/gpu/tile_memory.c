@@ -169,7 +169,7 @@ static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, k
 {
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_group_place(g, t, extent, i);
-        x[i] = tly_element(&g->c, &here, tly_gpu_widen(g, &here, x[i]));
+        x[i] = tly_gpu_element(g, &here, x[i]);
     }
 }
 
@@ -180,7 +180,7 @@ static void lift_existing(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent
     lift(g, t, extent, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, u32(g, tly_group_after(g, t, i)), left);
-        x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
+        x[i] = choose(c, exists, x[i], tly_neutral_window(c, c->acc));
     }
 }
 

@@ -55,7 +55,7 @@ void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment,
 {
     tly_build *c = &g->c;
     unsigned n = vector_of(g);
-    kir_value like = tly_neutral(c, c->acc);
+    kir_value like = tly_neutral_window(c, c->acc);
     for (unsigned k = 0; k < n; k++)
         v[k] = tly_group_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
 }

@@ -299,6 +299,19 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
+/* Contiguous rows begin with their tile. */
+static kir_value begins(tly_build *c, const tly_place *at)
+{
+    const transpose *t = at->of;
+    const tly_gpu_extent lane = { .row = &t->own };
+    if (at->more_positions > 0)
+        return 0;
+    if (t->contiguous)
+        return i1(c, 1);
+    const tly_place first = tly_gpu_place(&lane, t->from);
+    return first.begins(c, &first);
+}
+
 /* The state behind the i-th position, or, where the lane has ended, the one before. Only words with
  * a carry have a use for a state behind the lane's end. */
 static kir_value behind(const transpose *t, int whole, unsigned i, kir_value before, kir_value next)
@@ -321,10 +334,9 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
-        const tly_place at = { .address = address, .of = t, .more_positions = i };
-        kir_value u = tly_element(c, &at, tly_gpu_widen(g, &at, x[i]));
-        kir_value next = tly_combine(c, carry, u);
-        shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
+        const tly_place at = { .address = address, .begins = begins, .of = t, .more_positions = i };
+        kir_value next = tly_combine(c, carry, tly_gpu_element(g, &at, x[i]));
+        shown[i] = tly_gpu_narrow(g, tly_gpu_show(g, &at, c->p->exclusive ? carry : next));
         carry = behind(t, whole, i, carry, next);
     }
     if (t->side[TLY_OUT].transposed)
