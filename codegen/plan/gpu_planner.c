@@ -80,9 +80,6 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     uint8_t used[TLY_TENSOR_COUNT + 2];
     size_t count = 0;
-    if (o->applies)
-        return tly_fail(e, TALLY_UNSUPPORTED, "op", "no kernels of %s exist for devices",
-                        tally_op_name((tally_op)p->op));
     for (; count < (size_t)tly_tensors_of(p); count++)
         used[count] = p->tensor[count].dtype;
     used[count++] = (uint8_t)tly_element_dtype(p);
