@@ -229,19 +229,18 @@ static kir_value address_in_extent(tly_build *c, const tly_place *at, int tensor
                : ptradd(c, p, across(g, e->row, tensor, tly_gpu_offset(g, at->more_lanes)));
 }
 
-/* i1: of the first elements of interleaved scans, or of one, where no dispatch and no state of the
- * caller's comes before. */
+/* i1: the first element of its scan, where no dispatch and no state of the caller's comes before.
+ * Only recurrences ask, and their rows are not interleaved (tly_takes_interleaved). */
 static kir_value begins_in_extent(tly_build *c, const tly_place *at)
 {
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const tly_gpu_extent *e = at->of;
-    if (at->more_positions >= (int64_t)g->interleave)
+    if (at->more_positions > 0)
         return 0;
     kir_value position = at->position ? at->position : u32(g, 0);
-    position = add(c, position, u32(g, at->more_positions));
     if (e->row->moved)
         position = add(c, e->row->moved, position);
-    kir_value first = ult(c, position, u32(g, g->interleave));
+    kir_value first = is(g, position, 0);
     kir_value behind = tly_gpu_flag(g, TLY_GPU_CONTINUES | TLY_GPU_STATES_IN);
     return band(c, first, tly_not(c, behind));
 }

@@ -281,7 +281,7 @@ kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value co
     strip s = { .row = row, .state = { carry } };
     plan.vectors_per_thread = ALONE_AHEAD;
     alone.plan = &plan;
-    alone.lanes = alone.interleave = 1;
+    alone.lanes = 1;
     in_trips(&alone, &s, count);
     return s.state[0];
 }
