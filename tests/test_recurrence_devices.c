@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear recurrences on devices of profiles, by the interpreter: every template for scans, forced
- * by plans whose chunks and tiles are small, in one run and in pieces that hand on their states.
+ * by plans whose chunks and tiles are small, in one run, in many dispatches and in pieces that hand
+ * on their states.
  * The judge is that of random cases.
  */
 #include <criterion/criterion.h>
@@ -88,7 +89,8 @@ static int is_taken(tly_recurring *c, const char *word, const char *plan, tly_ca
     return s == TALLY_OK;
 }
 
-static void try_plans(int in_pieces)
+/* `trips`: of loops, at most, so that scans take many dispatches; 0: the device's own limit. */
+static void try_plans(int in_pieces, uint32_t trips)
 {
     tly_recurring *c = malloc(sizeof *c);
     cr_assert_not_null(c);
@@ -97,6 +99,7 @@ static void try_plans(int in_pieces)
         for (size_t w = 0; w < COUNT(ways); w++) {
             tly_caps caps = tly_profile_caps(profiles[(m + w) % COUNT(profiles)]);
             char word[TALLY_WORD_MAX];
+            caps.trip_limit = trips > 0 ? trips : caps.trip_limit;
             snprintf(word, sizeof word, "linrec:f32:%s%s", made[m].shape, ways[w]);
             taken += is_taken(c, word, made[m].plan, &caps, in_pieces);
         }
@@ -107,10 +110,15 @@ static void try_plans(int in_pieces)
 
 Test(recurrence_devices, every_template, .timeout = 280)
 {
-    try_plans(0);
+    try_plans(0, 0);
 }
 
 Test(recurrence_devices, in_pieces, .timeout = 280)
 {
-    try_plans(1);
+    try_plans(1, 0);
+}
+
+Test(recurrence_devices, many_dispatches, .timeout = 280)
+{
+    try_plans(0, 1600);
 }
