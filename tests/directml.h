@@ -31,7 +31,9 @@ typedef struct given {
     uint32_t level;
 } given;
 
-/* The bytes of an element, by DirectML's number of its type. */
+/* Of an element its dtype and bytes, by DirectML's number of its type. */
+static const char *const element_dtypes[] = { "",    "f32", "f16", "u32", "u16", "u8",
+                                              "i32", "i16", "i8",  "f64", "u64", "i64" };
 static const uint32_t element_bytes[] = { 0, 4, 2, 4, 2, 1, 4, 2, 1, 8, 8, 8, 0, 0 };
 
 /* A packed tensor of TotalTensorSizeInBytes as small as can be. */

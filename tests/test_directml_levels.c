@@ -133,8 +133,12 @@ static void check_one(const taken_from *row, const operator_levels *l, int level
               "%s (%d) at %d: type %d to %d, %u dimensions: %s %s %s", row->name, (int)row->type,
               level, in, out, (unsigned)count, tally_status_name(s), error.field, error.message);
     if (s == TALLY_OK) {
+        tally_dtype result = TALLY_DTYPE_NONE;
+        cr_assert_eq(tally_descriptor_result(&d, NULL, NULL, &result, NULL), TALLY_OK);
         cr_expect(strcmp(tally_op_name((tally_op)d.op), row->name) == 0 &&
-                  tally_dtype_bytes((tally_dtype)d.dtype) == element_bytes[in]);
+                      strcmp(tally_dtype_name((tally_dtype)d.dtype), element_dtypes[in]) == 0 &&
+                      strcmp(tally_dtype_name(result), element_dtypes[out]) == 0,
+                  "%s (%d): type %d to %d", row->name, (int)row->type, in, out);
     }
 }
 

@@ -280,10 +280,6 @@ static int append_numbers(char *text, const char *name, const uint32_t *numbers,
     return at;
 }
 
-/* By DirectML's numbers. */
-static const char *const dtypes[] = { "",    "f32", "f16", "u32", "u16", "u8",
-                                      "i32", "i16", "i8",  "f64", "u64", "i64" };
-
 /* A description, and in `word` what it is. */
 static void draw(uint64_t *state, given *g, char *word)
 {
@@ -319,7 +315,7 @@ static void draw(uint64_t *state, given *g, char *word)
     set_operator(g, ops[op].type, ops[op].function, axis_count, axes, direction, exclusive);
     g->in.buffer.GuaranteedBaseOffsetAlignment = below(state, 2) ? 8u << below(state, 20) : 0;
 
-    int at = sprintf(word, "%s:%s>%s:", ops[op].name, dtypes[type], dtypes[out]);
+    int at = sprintf(word, "%s:%s>%s:", ops[op].name, element_dtypes[type], element_dtypes[out]);
     at += append_numbers(word + at, "", sizes, count);
     at += sprintf(word + at, ops[op].is_scan ? ":axis=" : ":keepdims,axes=");
     at += sprintf(word + at, axis_count == 0 ? "none" : "");
