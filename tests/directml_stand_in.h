@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the place of Microsoft's header, whose guard and way of declaring this has; directml_names.c. */
+/* In the place of Microsoft's header: its guard, and its way of declaring; directml_names.c. */
 #ifndef DIRECTML_H
 #define DIRECTML_H
 

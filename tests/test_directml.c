@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally/directml.h: each rule of docs/directml.md, and their order. test_directml_levels.c asks what
- * feature levels take, test_directml_values.c runs kernels.
+ * tally/directml.h: each rule of docs/directml.md, and their order. What feature levels take is
+ * asked in test_directml_levels.c; test_directml_values.c runs kernels.
  */
 #include "directml.h"
 
