@@ -31,7 +31,8 @@ typedef struct tly_build {
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */
     kir_value count, real_count;
-    kir_value from; /* of a reduced segment, the position of its first element; else 0 */
+    kir_value from; /* of a segment that is an axis by itself, the position of its first element
+                       along the whole axis; else 0 */
     /* Of several segments at once, whose real_count has a lane each: i1s, those without elements;
      * else 0. */
     kir_value nothing;

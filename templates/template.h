@@ -129,8 +129,9 @@ typedef struct tly_place {
     const void *of;           /* what the template's `address` starts from: a tly_row, ... */
     kir_value position, lane; /* i64 (GPUs: u32), along the axis and across it; 0: none */
     int64_t more_positions, more_lanes; /* what is added to them */
-    /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
-    kir_value index;
+    /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. Scans tell
+     * it of the position that the place counts from; 0: the axis' first one, or the segment's. */
+    kir_value index, from;
     const kir_value *steps; /* bytes from a vector's lane to the next, by tensor; NULL: tly_lane */
     /* i64: only so many lanes are there, perhaps none. The others are anything; with `steps` they
      * are the last one again. 0: all are there. */
@@ -158,6 +159,14 @@ typedef struct tly_stretch {
     kir_value to, i; /* its results are stored from element i of `to` on (tly_stored_at) */
 } tly_stretch;
 tly_place tly_place_along(const tly_stretch *stretch, int64_t element);
+
+/* The indices of the elements at a place, of scans that tell them: they count from the start of the
+ * axis, and fall along the scan if it begins at its end. */
+kir_value tly_index_at(tly_build *c, const tly_place *at, unsigned lanes);
+/* i1s: of such scans, the keys of elements that are told of in the place of those before them. */
+kir_value tly_beats(tly_build *c, kir_value key, kir_value before);
+/* That of so many positions on. */
+kir_value tly_index_after(tly_build *c, kir_value index, kir_value positions);
 
 /* The state of an element that was loaded, and the result of a state, to be stored. NULL: an
  * element or a result whose place is not known; of words with expressions, an element that is
@@ -207,7 +216,8 @@ kir_value tly_neutral(tly_build *c, kir_type type);
 kir_value tly_neutral_window(tly_build *c, kir_type type);
 kir_value tly_window_of(tly_build *c, kir_value state);
 kir_value tly_state_of(tly_build *c, kir_value window);
-/* What a row starts from: the neutral state, or, exclusive, the operator's identity. */
+/* What a row starts from: the neutral state, or, exclusive, the operator's identity. Scans on CPUs
+ * that tell an index begin with that of the first element. */
 kir_value tly_start(tly_build *c, kir_type type);
 /* A state as one that an element could have made: the neutral one becomes the identity, or a NaN
  * where those are passed over. */

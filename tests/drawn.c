@@ -207,7 +207,10 @@ void tly_drawn_check(tly_drawn *c, const tly_fact *f)
         uint64_t wanted = (uint64_t)winner;
         if (n == 0 || (is_exclusive && is_nan_at(c, winner) && c->d.flags & TALLY_NAN_IGNORE))
             return; /* the identity: by hand, test_reference.c */
-        wanted = c->operation->family == TLY_INDICES ? wanted : c->elements[winner];
+        if (c->operation->family != TLY_INDICES)
+            wanted = c->elements[winner];
+        else if (c->d.flags & TALLY_REVERSE) /* elements are in scan direction */
+            wanted = (uint64_t)(c->layout.length - 1 - winner);
         cr_assert(tly_bits_same(c->to, f->bits, tly_integer_cut(c->to, wanted)), "%s: %llx, %llx",
                   c->word, (unsigned long long)f->bits, (unsigned long long)wanted);
     } else if (!tly_is_float(c->from) && c->operation->family != TLY_LOG_SUMS) {

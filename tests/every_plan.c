@@ -188,10 +188,6 @@ static void draw(tly_random *r, tally_descriptor *d)
         tly_random_problem(r, most, draws, d);
     else
         tly_random_view(r, most, draws, d);
-    tly_layout l;
-    tly_layout_of(d, &l);
-    if (tly_operations[d->op].family == TLY_INDICES && l.length > INT32_MAX)
-        d->out_dtype = TALLY_I64;
     if (tly_random_one_in(r, 100))
         d->order = TALLY_ORDER_EXACT;
     const int opens = tly_random_one_in(r, 4);

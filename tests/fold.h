@@ -28,7 +28,8 @@ typedef struct tly_fold {
     uint64_t coef; /* recurrences: the factor of the element that comes next, as it is */
     uint64_t integer;
     tly_exact_sum whole; /* sums of integers whose mean is taken */
-    int64_t first;       /* the position of the first element that takes part */
+    int64_t first;       /* the index of the first element that takes part */
+    int falls;           /* 1: indices fall from there */
     tly_fact fact;
 
     long double wide_flushed; /* `wide` of elements whose subnormals are zeros */

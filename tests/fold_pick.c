@@ -41,8 +41,9 @@ static int wins(const tly_fold *s, const tly_pick *p, uint64_t bits)
 
 static void offer(const tly_fold *s, tly_pick *p, uint64_t bits)
 {
+    const int64_t terms = s->falls ? -s->fact.terms : s->fact.terms;
     if (wins(s, p, bits))
-        *p = (tly_pick){ 1, bits, s->first + s->fact.terms };
+        *p = (tly_pick){ 1, bits, s->first + terms };
 }
 
 static uint64_t identity(const tly_fold *s)

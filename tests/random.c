@@ -225,6 +225,15 @@ static void strides(tly_random *r, int64_t limit, tally_descriptor *d)
     }
 }
 
+/* Of so many elements only i64 tells all apart. */
+static void widen_index(tally_descriptor *d)
+{
+    tly_layout l;
+    tly_layout_of(d, &l);
+    if (tly_operations[d->op].family == TLY_INDICES && l.length > INT32_MAX)
+        d->out_dtype = TALLY_I64;
+}
+
 void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d)
 {
     memset(d, 0, sizeof *d);
@@ -244,6 +253,7 @@ void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descr
     }
     if (tly_random_one_in(r, 2))
         strides(r, 8 * most, d);
+    widen_index(d);
     if (draws & TLY_DRAW_STAGES)
         tly_random_stages(r, 8 * most, d);
 }
@@ -314,4 +324,5 @@ void tly_random_view(tly_random *r, int64_t most, uint32_t draws, tally_descript
         view_permuted(r, d);
     else if (!tly_random_one_in(r, 4))
         strides(r, 8 * most, d);
+    widen_index(d);
 }

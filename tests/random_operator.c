@@ -19,6 +19,7 @@ static const uint8_t all[] = { TALLY_F32, TALLY_F32, TALLY_F64, TALLY_F16, TALLY
                                TALLY_I64, TALLY_I32, TALLY_I16, TALLY_I8,  TALLY_U64,
                                TALLY_U32, TALLY_U16, TALLY_U8,  TALLY_BOOL };
 static const uint8_t indices[] = { TALLY_I64, TALLY_I32, TALLY_U32, TALLY_U64 };
+enum { RUNNING = 2 }; /* the first ones are of scans, too */
 static const uint8_t wider[][2] = {
     { TALLY_I8, TALLY_I64 },   { TALLY_I16, TALLY_I64 },  { TALLY_I32, TALLY_I64 },
     { TALLY_BOOL, TALLY_I64 }, { TALLY_U8, TALLY_U64 },   { TALLY_U16, TALLY_U64 },
@@ -62,6 +63,8 @@ static const struct {
                              [TALLY_MIN] = { LIST(all), NULL, 0, 0 },
                              [TALLY_ARGMAX] = { LIST(all), NULL, 0, 0 },
                              [TALLY_ARGMIN] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_CUMARGMAX] = { LIST(all), NULL, 0, 0 },
+                             [TALLY_CUMARGMIN] = { LIST(all), NULL, 0, 0 },
                              [TALLY_LINREC] = { LIST(numbers), LIST(wider), 1 },
                              [TALLY_CUMLOGSUMEXP] = { LIST(floats), NULL, 0, 0 } };
 
@@ -97,7 +100,8 @@ static void draw_dtypes(tly_random *r, uint32_t draws, tally_descriptor *d)
     }
     d->dtype = inputs[op].dtypes[tly_random_below(r, inputs[op].count)];
     if (tly_operations[op].family == TLY_INDICES)
-        d->out_dtype = indices[tly_random_below(r, COUNT(indices))];
+        d->out_dtype =
+            indices[tly_random_below(r, tally_op_is_scan((tally_op)op) ? RUNNING : COUNT(indices))];
 }
 
 static uint32_t maybe(tly_random *r, int64_t n, uint32_t flag)
@@ -123,7 +127,8 @@ void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d)
         d->acc = TALLY_F64;
     d->order = tly_random_one_in(r, 5) ? TALLY_ORDER_SERIAL : TALLY_ORDER_RUN;
     if (tally_op_is_scan((tally_op)d->op))
-        d->flags = maybe(r, 3, TALLY_EXCLUSIVE) | maybe(r, 3, TALLY_REVERSE);
+        d->flags = (family == TLY_INDICES ? 0 : maybe(r, 3, TALLY_EXCLUSIVE)) |
+                   maybe(r, 3, TALLY_REVERSE);
     else
         d->flags = maybe(r, 2, TALLY_KEEPDIMS);
     if (family == TLY_INDICES)

@@ -27,6 +27,8 @@ const tly_operation tly_operations[TALLY_OP_COUNT] = {
     [TALLY_MIN] = { TLY_PICKS, TLY_ITSELF, TLY_AS_IT_IS, -1 },
     [TALLY_ARGMAX] = { TLY_INDICES, TLY_ITSELF, TLY_AS_IT_IS, 1 },
     [TALLY_ARGMIN] = { TLY_INDICES, TLY_ITSELF, TLY_AS_IT_IS, -1 },
+    [TALLY_CUMARGMAX] = { TLY_INDICES, TLY_ITSELF, TLY_AS_IT_IS, 1 },
+    [TALLY_CUMARGMIN] = { TLY_INDICES, TLY_ITSELF, TLY_AS_IT_IS, -1 },
 };
 
 /* By family, of integers and of floats. */
@@ -143,15 +145,24 @@ static int is_head(const walk *w, const tally_descriptor *d, int64_t position)
     return (l->is_reversed ? l->length - position : position) % d->every == 0;
 }
 
+/* Indices count from the start of the axis, where a reversed scan ends. */
+static void begin_scan(walk *w, tly_fold *s, int64_t position)
+{
+    w->way->begin(s);
+    s->first = w->layout.is_reversed ? w->layout.length - 1 - position : position;
+    s->falls = w->layout.is_reversed;
+}
+
 /* The element is loaded before the result is told: they may share a place. */
 static int scan_row(walk *w, tly_fold *s, int64_t at_in, int64_t at_out)
 {
     const int exclusive = (s->d->flags & TALLY_EXCLUSIVE) != 0;
+    begin_scan(w, s, 0);
     for (int64_t i = 0; i < w->layout.length; i++) {
         const uint64_t x = load(w, s, at_in, i);
         if (is_head(w, s->d, i) || w->resets) {
             *s = begin(w, s->fact.row);
-            w->way->begin(s);
+            begin_scan(w, s, i);
             if (w->is_fused) /* what expressions met */
                 (void)load(w, s, at_in, i);
         }
@@ -212,7 +223,6 @@ int tly_reference_buffers(const tally_descriptor *d, const void *in, const void 
         int64_t at_in, at_out;
         tly_fold s = begin(&w, row);
         w.way = foldings[s.operation->family][tly_is_float(s.in)];
-        w.way->begin(&s);
         tly_layout_row(&w.layout, row, &at_in, &at_out);
         const int stop = (w.layout.is_scan ? scan_row : reduce_row)(&w, &s, at_in, at_out);
         if (stop)

@@ -89,7 +89,8 @@ Test(supports, what_creation_says)
 #define TOTALS (OP(CUMSUM) | OP(CUMPROD) | OP(SUM) | OP(PROD) | OP(LINREC))
 #define NORMS (OP(L2) | OP(LOG_SUM) | OP(LOG_SUM_EXP))
 #define PICKS (OP(CUMMAX) | OP(CUMMIN) | OP(MAX) | OP(MIN))
-#define INDICES (OP(ARGMAX) | OP(ARGMIN))
+#define RUNNING (OP(CUMARGMAX) | OP(CUMARGMIN))
+#define INDICES (OP(ARGMAX) | OP(ARGMIN) | RUNNING)
 #define VALUES (TOTALS | NORMS | PICKS | OP(MEAN) | OP(L1) | OP(SUM_SQUARE) | OP(CUMLOGSUMEXP))
 
 /* Words without expressions, with `map`, and with `post` alone. */
@@ -113,7 +114,8 @@ static const struct {
     { TOTALS, ALWAYS, BIT(F32), BIT(F64), 0 },
     { TOTALS | NORMS | OP(MEAN), ALWAYS, BIT(F16) | BIT(BF16), BIT(F32), 0 },
     { OP(MEAN), PLAIN | POSTED, WIDE | NARROW, BIT(F32) | BIT(F64), 0 },
-    { INDICES, PLAIN | MAPPED, FLOATS | WIDE | NARROW, WIDE, 0 },
+    { INDICES, PLAIN | MAPPED, FLOATS | WIDE | NARROW, BIT(I64) | BIT(I32), 0 },
+    { INDICES & ~RUNNING, PLAIN | MAPPED, FLOATS | WIDE | NARROW, BIT(U64) | BIT(U32), 0 },
     { VALUES, FUSED, BIT(F64), BIT(F32) | BIT(F16) | BIT(BF16), 0 },
     { VALUES, FUSED, BIT(F32), BIT(F16) | BIT(BF16), 0 },
     { VALUES, FUSED, NARROW, BIT(F32) | BIT(F64), 0 },
@@ -152,7 +154,7 @@ Test(supports, outputs)
             char text[TALLY_WORD_MAX];
             tally_descriptor d = TALLY_DESCRIPTOR_INIT;
             tally_error error = TALLY_ERROR_INIT;
-            if (from == 0 || to == 0 || op == TALLY_CUMARGMAX || op == TALLY_CUMARGMIN) {
+            if (from == 0 || to == 0) {
                 continue;
             }
             const int recurs = op == TALLY_LINREC;

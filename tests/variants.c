@@ -99,7 +99,8 @@ static tally_descriptor draw_word(void)
     tally_descriptor full;
     for (;;) {
         tally_descriptor d = TALLY_DESCRIPTOR_INIT;
-        d.op = (int32_t)(1 + below(TALLY_LINREC - 1));
+        d.op = (int32_t)(1 + below(TALLY_OP_COUNT - 2));
+        d.op += d.op >= TALLY_LINREC; /* which asks for a factor */
         d.dtype = dtypes[below(sizeof dtypes / sizeof *dtypes)];
         if (tly_tells_index(d.op)) {
             d.out_dtype = indices[below(sizeof indices / sizeof *indices)];
@@ -112,6 +113,7 @@ static tally_descriptor draw_word(void)
         if (tly_ops[d.op].scan) {
             d.axis = (int32_t)below(d.rank);
             d.flags = (below(2) ? TALLY_EXCLUSIVE : 0) | (below(2) ? TALLY_REVERSE : 0);
+            d.flags &= tly_ops[d.op].flags;
         } else {
             d.axes_given = 1;
             d.axes = (uint32_t)below(1 << d.rank);

@@ -15,7 +15,7 @@ static int32_t gcd(int32_t a, int32_t b)
 int32_t tly_choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    return t->vector_bytes / (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    return t->vector_bytes / (int32_t)tly_lane_bytes(p);
 }
 
 static int is_product_of_singles(const tly_problem *p)

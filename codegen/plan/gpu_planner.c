@@ -76,7 +76,6 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
 {
     /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit
      * integers; none become f64. */
-    const tly_operator *o = tly_operator_of(p);
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     uint8_t used[TLY_TENSOR_COUNT + 2];
     size_t count = 0;
@@ -99,7 +98,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
                      needs[i].either != NULL ? needs[i].either
                                              : tally_dtype_name((tally_dtype)used[k]),
                      needs[i].feature);
-            if (o->outputs == TLY_OUT_INDICES && used[k] != p->tensor[TLY_IN].dtype)
+            if (tly_has_index(p) && used[k] != p->tensor[TLY_IN].dtype)
                 tly_error_hint(e, "it has indices of 32 bits: %s:%s>i32",
                                tally_op_name((tally_op)p->op),
                                tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype));

@@ -17,7 +17,7 @@ int tly_takes_slices(const tly_problem *p)
 
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    int32_t bytes = plan->lanes * (int32_t)tly_lane_bytes(p);
     return bytes > TLY_MOST_VECTOR_BYTES ? "a vector holds up to 64 bytes of accumulators" : NULL;
 }
 

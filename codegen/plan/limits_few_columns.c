@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of narrow columns can be built with. */
 #include "limits.h"
+#include "operator.h"
 #include "shared_keys.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
@@ -48,6 +49,7 @@ static const char *refuses(const tly_problem *p)
 {
     return !tly_are_packed(p) ? "narrow: the columns are not packed"
            : p->resets        ? "narrow: states are not dropped"
+           : tly_has_index(p) ? "narrow: elements do not know their positions"
            : !are_along(p)    ? "narrow: operands lie as the input does, and post needs no x"
                               : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the template of recurrences along rows can be built with. */
+/* What the template of recurrences, heads and running indices along rows can be built with. */
 #include "limits.h"
 #include "operator.h"
 #include "shared_keys.h"
@@ -25,10 +25,11 @@ static int is_dense(int step)
 static const char *refuses(const tly_problem *p)
 {
     const int heads = p->segmented || p->resets;
-    return !tly_operator_of(p)->applies && !heads ? "linear: recurrences and heads alone"
-           : p->segmented && p->carry             ? "linear: segments have no states of their own"
-           : p->form != TLY_ROWS                  ? "linear: the axis is not innermost"
-           : p->order == TALLY_ORDER_SERIAL       ? "linear: the order is not the plain loop's"
+    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads;
+    return !is_other                        ? "linear: recurrences, indices and heads alone"
+           : p->segmented && p->carry       ? "linear: segments have no states of their own"
+           : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
+           : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
                ? "linear: elements lie apart"
                : NULL;
@@ -68,7 +69,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
 const tly_template_limits tly_linear_limits = {
     { "linear", table, sizeof table / sizeof *table,
       "The axis is innermost, and rows are long. So vectors go along the axis, and each is scanned "
-      "as pairs of a factor and an addend." },
+      "by itself: of recurrences as pairs of a factor and an addend." },
     0,
     tly_choices_of_linear,
     " prefetch split_bytes ",

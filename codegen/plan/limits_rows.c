@@ -106,6 +106,7 @@ static const char *refuses(const tly_problem *p)
            : p->segmented || p->resets      ? "rows: the axis is not cut"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
            : tly_operator_of(p)->applies    ? "rows: states of this operator are not combined"
+           : tly_has_index(p)               ? "rows: elements do not know their positions"
                                             : NULL;
 }
 

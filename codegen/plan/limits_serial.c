@@ -48,7 +48,8 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
 
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    const int is_other = tly_operator_of(p)->applies || p->segmented || p->resets;
+    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || p->segmented ||
+                         p->resets;
     return p->order == TALLY_ORDER_SERIAL || takes_chains(p, t) ||
            (is_other && !tly_linear_serves(p));
 }

@@ -21,6 +21,7 @@ static const char *refuses(const tly_problem *p)
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
            : p->carry || p->resets          ? "short: states of rows go on, and are not dropped"
            : tly_operator_of(p)->applies    ? "short: states of this operator are not combined"
+           : tly_has_index(p)               ? "short: elements do not know their positions"
            : tly_shows_otherwise(p)         ? "short: results are stored at once, not from keys"
                                             : NULL;
 }

@@ -47,11 +47,12 @@ typedef enum tly_range_check {
 
 /* Dtypes of the output. */
 typedef enum tly_outputs {
-    TLY_OUT_SAME,   /* the input's */
-    TLY_OUT_WIDER,  /* and wider ones, also of narrower inputs than those of `dtypes` */
-    TLY_OUT_SINGLE, /* and f32 of f16 and bf16 */
-    TLY_OUT_MEANS,  /* the same, and f32 and f64 of integers and bools, also of narrower ones */
-    TLY_OUT_INDICES /* i64, i32, u64, u32 */
+    TLY_OUT_SAME,    /* the input's */
+    TLY_OUT_WIDER,   /* and wider ones, also of narrower inputs than those of `dtypes` */
+    TLY_OUT_SINGLE,  /* and f32 of f16 and bf16 */
+    TLY_OUT_MEANS,   /* the same, and f32 and f64 of integers and bools, also of narrower ones */
+    TLY_OUT_INDICES, /* i64, i32, u64, u32 */
+    TLY_OUT_RUNNING  /* i64, i32 */
 } tly_outputs;
 
 /* What a part of a state is. */
@@ -104,6 +105,9 @@ typedef struct tly_operator_code {
      * window. */
     kir_value (*apply)(struct tly_build *c, kir_value state, kir_value element, kir_value first);
     kir_value (*project)(struct tly_build *c, kir_value state, const struct tly_place *at);
+    /* What costs less than `combine`, of a state of some elements, or that a scan on a CPU starts
+     * from (tly_start), and the next element's. */
+    kir_value (*advance)(struct tly_build *c, kir_value state, kir_value element);
     /* Several elements at once, as accumulators. */
     kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);
 } tly_operator_code;
@@ -137,6 +141,16 @@ tally_dtype tly_index_dtype(const tly_problem *p);
 
 /* Whether a state has the position of an element beside it. */
 int tly_has_index(const tly_problem *p);
+
+/* Whether the larger of two indices is told of equal elements: the last one's, or the first one's
+ * of a scan that begins at the axis' end. */
+static inline int tly_takes_later(const tly_problem *p)
+{
+    return p->last != p->downwards;
+}
+
+/* Bytes that decide how many lanes a vector has: an accumulator's, or a stored running index's. */
+unsigned tly_lane_bytes(const tly_problem *p);
 
 /* In memory each part of a state has as much room as the widest. */
 unsigned tly_part_bytes(const tly_problem *p);

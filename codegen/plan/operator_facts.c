@@ -43,14 +43,20 @@ const tly_operator *tly_operator_of(const tly_problem *p)
 
 tally_dtype tly_index_dtype(const tly_problem *p)
 {
-    int few = tly_reduces(p->form) && p->reduced.counts_32;
-    return few && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
+    return p->counts_32 && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
 }
 
 int tly_has_index(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_of(p);
     return o->parts > 1 && o->part[1] == TLY_PART_INDEX;
+}
+
+unsigned tly_lane_bytes(const tly_problem *p)
+{
+    const unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+    const unsigned stored = (unsigned)tly_element_bytes(p, TLY_OUT);
+    return !tly_reduces(p->form) && tly_has_index(p) && stored > bytes ? stored : bytes;
 }
 
 unsigned tly_part_bytes(const tly_problem *p)

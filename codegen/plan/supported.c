@@ -11,7 +11,8 @@
 
 enum { LIST = 160 };
 
-#define INDICES (TLY_BIT(I64) | TLY_BIT(I32) | TLY_BIT(U64) | TLY_BIT(U32))
+#define RUNNING (TLY_BIT(I64) | TLY_BIT(I32))
+#define INDICES (RUNNING | TLY_BIT(U64) | TLY_BIT(U32))
 
 static uint32_t outputs_of(const tly_operator *o, const tly_problem *p)
 {
@@ -33,6 +34,8 @@ static uint32_t outputs_of(const tly_operator *o, const tly_problem *p)
         return same | fused | single | real;
     case TLY_OUT_INDICES:
         return same != 0 ? INDICES : 0;
+    case TLY_OUT_RUNNING:
+        return same != 0 ? RUNNING : 0;
     default:
         return same | fused;
     }

@@ -23,7 +23,8 @@ typedef struct shape {
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank, tensors;
-    uint32_t states; /* TLY_GPU_STATES_...: what the word names */
+    uint32_t states;            /* TLY_GPU_STATES_...: what the word names */
+    int tells_index, downwards; /* of scans */
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
 
@@ -68,7 +69,9 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
                 .outer_rank = g->outer_rank,
                 .tensors = tly_tensors_of(p),
                 .states = (g->carry & TALLY_CARRY_IN ? TLY_GPU_STATES_IN : 0u) |
-                          (g->carry & TALLY_CARRY_OUT ? TLY_GPU_STATES_OUT : 0u) };
+                          (g->carry & TALLY_CARRY_OUT ? TLY_GPU_STATES_OUT : 0u),
+                .tells_index = !tly_reduces(p->form) && tly_tells_index(p->op),
+                .downwards = p->downwards };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
         s.lanes = p->interleave;
         s.length /= p->interleave;
@@ -292,11 +295,18 @@ static uint32_t aligned_strides(const list *a)
     return aligned ? TLY_GPU_ALIGNED : 0;
 }
 
-/* Whether a step's operands begin where those of the step before do. */
-static int goes_on(const tly_gpu_steps *steps, const int64_t *operand)
+/* Whether a step's operands and its index begin where those of the step before do. */
+static int goes_on(const tly_gpu_steps *steps, const int64_t *operand, int64_t index)
 {
-    return steps->count > 0 &&
-           memcmp(steps->step[steps->count - 1].operand, operand, sizeof steps->step->operand) == 0;
+    const tly_gpu_step *before = steps->step + steps->count - 1;
+    return steps->count > 0 && before->first_index == index &&
+           memcmp(before->operand, operand, sizeof before->operand) == 0;
+}
+
+/* The index of a position, of scans that tell one. */
+static int64_t index_of(const shape *s, int64_t position)
+{
+    return !s->tells_index ? 0 : s->downwards ? s->length - 1 - position : position;
 }
 
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
@@ -319,8 +329,9 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
             .pass = pass,
             .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
             .zero = pass == 0 && steps->zeroed > 0,
-            .block = steps->has_block && !goes_on(steps, operand),
+            .block = steps->has_block && !goes_on(steps, operand, index_of(a->s, from)),
             .reads = (uint32_t)reduces(a->s),
+            .first_index = index_of(a->s, from),
         };
         memcpy(step->operand, operand, sizeof operand);
         steps->count++;
@@ -563,6 +574,7 @@ tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t i, const tly_gpu_
 tly_gpu_block tly_gpu_step_block(const tly_gpu_steps *steps, size_t i, const tly_gpu_bases *bases)
 {
     tly_gpu_block block = steps->block;
+    block.first_index = steps->step[i].first_index;
     for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
         block.tensor[t].base = bases->tensor[t] +
                                (uint64_t)steps->step[i].operand[t - TLY_FIRST_OPERAND];

@@ -13,7 +13,8 @@
 
 /* One dispatch; the bases of push.tensor are bytes from element 0 of the caller's tensors, signed,
  * push.scratch is 0. Windows and cuts move the bases of all tensors. Those of operands are in the
- * block, so that it is written anew in front of a step whose bases differ from the step before. */
+ * block, and so is the first index. So it is written anew in front of a step whose bases or index
+ * differ from the step before. */
 typedef struct tly_gpu_step {
     tly_push push;
     uint32_t x, y; /* workgroups */
@@ -23,6 +24,7 @@ typedef struct tly_gpu_step {
     uint32_t block; /* 1: the block must be written before; it may differ from the one before */
     uint32_t reads; /* 1: only the input is moved by vectors */
     int64_t operand[TLY_GPU_OPERANDS]; /* bytes from element 0 of an operand to the step's base */
+    int64_t first_index;               /* as in the block */
 } tly_gpu_step;
 
 typedef struct tly_gpu_steps {

@@ -31,7 +31,8 @@ enum {
 typedef struct group {
     int32_t dim;     /* whose size stands for that of all; the others are 1 */
     int64_t most;    /* every number to here is tried */
-    int is_reduced;  /* a huge one is tried, too */
+    int is_reduced;  /* a huge one is tried, too, ... */
+    int is_counted;  /* ... and where an index tells elements of it apart */
     int may_be_none; /* no elements leave something to do */
 } group;
 
@@ -147,6 +148,8 @@ static void try_group(packed *p, int32_t g, int inner_is_one)
              size *= 2) {
             try_size(p, g, size, 0);
         }
+    }
+    if (here->is_reduced || here->is_counted) {
         try_size(p, g, tly_search_huge(p->s, here->dim), 0);
     }
     p->s->sizes[here->dim] = 1;
@@ -196,9 +199,12 @@ static void find_groups(packed *p)
             continue;
         }
         open = 1;
-        p->groups[p->count++] = (group){ d, most_of(full, d),
-                                         !tly_ops[full->op].scan && kind_of(full, d),
-                                         tly_variants_take_none(full, d) };
+        p->groups[p->count++] = (group){ .dim = d,
+                                         .most = most_of(full, d),
+                                         .is_reduced = !tly_ops[full->op].scan && kind_of(full, d),
+                                         .is_counted = tly_tells_index(full->op) &&
+                                                       kind_of(full, d) == 1,
+                                         .may_be_none = tly_variants_take_none(full, d) };
     }
 }
 

@@ -144,7 +144,7 @@ static void try_choice(strided *all, int at, int is_close)
             try_size(all, at, size, 1);
         }
     }
-    if (c->is_reduced && tly_tells_index(all->s->full.op)) {
+    if ((c->is_reduced || c->is_axis) && tly_tells_index(all->s->full.op)) {
         try_size(all, at, tly_search_huge(all->s, c->dim), is_close);
     }
     all->s->sizes[c->dim] = 1;

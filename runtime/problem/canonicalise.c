@@ -418,14 +418,14 @@ static void set_empty(tly_problem *p, tly_geometry *g)
 }
 
 /* Sums and products of integers have the same bits with a sign as without, but for what is widened;
- * and so do indices. One kernel does both, by the name of the signed one. */
+ * and so do indices of reductions. One kernel does both, by the name of the signed one. */
 static void share_signs(tly_problem *p)
 {
     static const uint8_t signed_of[TALLY_DTYPE_COUNT] = {
         [TALLY_U64] = TALLY_I64, [TALLY_U32] = TALLY_I32
     };
     const uint8_t dtype = signed_of[p->tensor[TLY_OUT].dtype];
-    if (dtype != 0 && tly_ops[p->op].out_dtype != 0) {
+    if (dtype != 0 && tly_reduces(p->form) && tly_ops[p->op].out_dtype != 0) {
         p->tensor[TLY_OUT].dtype = dtype;
     } else if (dtype != 0 && tly_ops[p->op].modular &&
                p->tensor[TLY_IN].dtype == p->tensor[TLY_OUT].dtype) {
@@ -451,7 +451,8 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     problem->carry = full->carry != 0;
     problem->resets = full->reset[0] != 0;
     problem->segmented = tly_segmented_of(full, full->axis);
-    problem->downwards = ragged && (full->flags & TALLY_REVERSE) != 0;
+    problem->downwards = (ragged || tly_tells_index(full->op)) &&
+                         (full->flags & TALLY_REVERSE) != 0;
     shape s = read_shape(full);
     find_form(&s, problem, geometry);
     order_by_distance(&s);
@@ -487,7 +488,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     problem->tensor[TLY_IN].dtype = (uint8_t)full->dtype;
     problem->tensor[TLY_OUT].dtype = (uint8_t)full->out_dtype;
     problem->acc = (uint8_t)tly_problem_accumulator(full);
-    problem->order = (uint8_t)full->order;
+    problem->order = full->order & 3;
     problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
     problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
     problem->last = (full->flags & TALLY_LAST) != 0;

@@ -44,10 +44,10 @@ typedef struct tly_push {
     tly_push_tensor tensor[TLY_FIRST_OPERAND];
 } tly_push;
 
-/* What kernels of reductions, and those with operands, read beside tly_push: at the start of the
- * scratch. Only the bases of operands differ between the dispatches of a launch. The elements of an
- * output are counted as steps times length; a chunk is some whole steps, or a part of one. Of input
- * and output only `reduced` is here. Little-endian. */
+/* What kernels of reductions, of indices, and with operands read beside tly_push: at the start of
+ * the scratch. Only the bases of operands and the first index differ between the dispatches of a
+ * launch. The elements of an output are counted as steps times length; a chunk is some whole steps,
+ * or a part of one. Of input and output only `reduced` is here. Little-endian. */
 #define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
 #define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##block(member[TLY_DIMS])
@@ -59,7 +59,7 @@ typedef struct tly_gpu_block {
     tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
-_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1296, "ABI");
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1304, "ABI");
 
 /* The binding of a tensor. */
 static inline uint32_t tly_gpu_binding_of(int tensor)
@@ -82,7 +82,7 @@ static inline uint32_t tly_gpu_most_bindings(const tly_caps *caps)
 /* Whether a kernel's scratch begins with a tly_gpu_block. */
 static inline int tly_gpu_has_block(const tly_problem *p)
 {
-    return tly_reduces(p->form) || tly_tensors_of(p) > TLY_FIRST_OPERAND;
+    return tly_reduces(p->form) || tly_tensors_of(p) > TLY_FIRST_OPERAND || tly_tells_index(p->op);
 }
 
 /* tly_push.flags */

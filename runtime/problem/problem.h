@@ -115,22 +115,23 @@ typedef struct tly_reduced_facts {
     uint8_t way;       /* tly_reduced_way */
     uint8_t has_steps; /* 1: rows that go several at once have several steps each */
     uint8_t least;     /* of the lanes */
-    uint8_t counts_32; /* 1: results are indices, and 32 bits count the elements of a result */
 } tly_reduced_facts;
 
 /* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill
  * it. */
 typedef struct tly_problem {
-    uint8_t op;    /* tally_op */
-    uint8_t acc;   /* tally_dtype of the accumulator, never TALLY_DTYPE_NONE. Comparisons have
+    uint8_t op;        /* tally_op */
+    uint8_t acc;       /* tally_dtype of the accumulator, never TALLY_DTYPE_NONE. Comparisons have
                       integers that order as the elements do (canonicalise.c). */
-    uint8_t order; /* tally_order */
+    uint8_t order : 7; /* tally_order */
+    uint8_t counts_32 : 1; /* results are indices, and 32 bits count the elements they tell apart */
     uint8_t exclusive : 1;
     uint8_t nan_ignore : 1; /* comparisons pass over NaN */
     uint8_t last : 1;       /* of equals the last one's index */
     uint8_t carry : 1;      /* states come from a tensor and go to one; each may be missing */
     uint8_t segmented : 2;  /* tly_segmented: what cuts the axis */
-    uint8_t downwards : 1;  /* segments count from the axis' end, as the scan does */
+    uint8_t downwards : 1;  /* the scan begins at the axis' end, but its segments and indices count
+                               from the axis' start */
     uint8_t resets : 1;     /* an expression drops the state before elements */
     uint8_t form;           /* tly_form */
     uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */

@@ -55,7 +55,11 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
     if (p->interleave > 1 || (p->carry && g->length == 0)) {
         return;
     }
-    if (p->carry && dense) { /* short ones side by side, as states of rows are vectors then */
+    /* Short ones go side by side: states of rows are vectors then, and indices are the same in all
+     * lanes. cumargmax:f32>i32 by chains or vectors along rows, and so, ns an element from L2: rows
+     * of 3, 8, 16, 24, 32, 64, 128 1.34, .81, .28, .56, .36, .24, .22 and .63, .20, .20, .20, .20,
+     * .20, .20 (Zen 5, AVX-512, minima). */
+    if ((p->carry || tly_tells_index(p->op)) && dense) {
         p->rows.contiguous = !is_short || g->outer_rank == 0;
         p->rows.least = p->rows.contiguous ? 0 : power_within(g->length);
         return;
@@ -222,15 +226,16 @@ void tly_specialise(tly_problem *p, const tly_geometry *g)
     } else if (p->form == TLY_REDUCED_LANES && g->inner < TLY_REDUCED_FEW_LANES) {
         p->reduced.least = power_within(g->inner);
     }
-    if (tly_reduces(p->form) && tly_tells_index(p->op)) {
-        p->reduced.counts_32 = tly_multiply(g->length, g->steps) <= INT32_MAX;
+    if (tly_tells_index(p->op)) {
+        const int64_t steps = tly_reduces(p->form) ? g->steps : 1;
+        p->counts_32 = tly_multiply(g->length, steps) <= INT32_MAX;
     }
 }
 
 void tly_specialise_for_device(tly_problem *p)
 {
     if (tly_reduces(p->form)) {
-        p->reduced = (tly_reduced_facts){ .counts_32 = p->reduced.counts_32 };
+        p->reduced = (tly_reduced_facts){ .way = TLY_REDUCED_ONE };
         if (tally_dtype_bytes((tally_dtype)p->acc) < 4) {
             p->acc = TALLY_I32;
         }

@@ -58,7 +58,7 @@ static inline int tly_takes_transposed(int64_t lanes)
 static inline int tly_takes_interleaved(const tly_problem *p, int64_t lanes)
 {
     return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL && !p->carry &&
-           !p->resets && !tly_ops[p->op].has_coef;
+           !p->resets && !tly_ops[p->op].has_coef && !tly_tells_index(p->op);
 }
 
 /* Whether lanes that lie `step` reduced elements apart are worth TLY_REDUCED_LANES. `ordered`: the

@@ -138,6 +138,16 @@ static kir_value lane_step(tly_gpu *g, int tensor)
     return ashr(c, group, like(c, group, log2));
 }
 
+/* Of position 0 of the dispatch. */
+static kir_value first_index(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    const kir_type t = tly_storage(tly_index_dtype(c->p), 1);
+    if (!c->p->counts_32 || t.kind == KIR_I32)
+        return kir_get_as(c->b, KIR_ARG_FIRST_INDEX, (kir_kind)t.kind);
+    return convert(c, KIR_ZEXT, t, kir_get_as(c->b, KIR_ARG_FIRST_INDEX, KIR_I32));
+}
+
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
@@ -162,6 +172,8 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
         at.tensor[t].step = axis_step(g, t, &at.tensor[t].known);
     for (int t = TLY_FIRST_OPERAND; t < c->tensors; t++)
         at.tensor[t].lane = lane_step(g, t);
+    if (!tly_reduces(c->p->form) && tly_has_index(c->p))
+        at.index = first_index(g);
     return at;
 }
 
@@ -189,6 +201,8 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
         moved.tensor[t].at = tly_gpu_address(g, row, t, position);
     if (tly_factors(g->c.p) > 0)
         moved.moved = row->moved ? add(&g->c, row->moved, position) : position;
+    if (row->index != 0)
+        moved.index = tly_index_after(&g->c, row->index, position);
     return moved;
 }
 
@@ -248,7 +262,11 @@ static kir_value begins_in_extent(tly_build *c, const tly_place *at)
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position)
 {
     return (tly_place){
-        .address = address_in_extent, .begins = begins_in_extent, .of = extent, .position = position
+        .address = address_in_extent,
+        .begins = begins_in_extent,
+        .of = extent,
+        .position = position,
+        .from = extent->row->index,
     };
 }
 

@@ -105,7 +105,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch, int by_lanes)
     g->launch = launch;
     if (chunks && a->record_bytes != NULL)
         launch->record_bytes = a->record_bytes(g);
-    if (reduces || g->c.tensors > TLY_FIRST_OPERAND) {
+    if (reduces || tly_has_index(g->c.p) || g->c.tensors > TLY_FIRST_OPERAND) {
         launch->block_bytes = sizeof(tly_gpu_block);
         launch->header_bytes += rounded_up(sizeof(tly_gpu_block),
                                            reduces ? RECORD_ALIGN : TICKET_ALIGN);

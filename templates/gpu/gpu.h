@@ -148,6 +148,7 @@ typedef struct tly_gpu_axis {
 typedef struct tly_gpu_row {
     tly_gpu_axis tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
     kir_value moved; /* a u32: positions that it was moved on by; 0: none, or nothing asks */
+    kir_value index; /* the position's, of scans that tell one; else 0 */
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */

@@ -39,10 +39,16 @@ static kir_value begins_held(tly_build *c, const tly_place *at)
 }
 
 /* Of the i-th element that it holds. */
-static tly_place place_held(const tly_lanes *t, unsigned i)
+static tly_place place_held(tly_lanes *t, unsigned i)
 {
-    return (
-        tly_place){ .address = address_held, .begins = begins_held, .of = t, .more_positions = i };
+    tly_place here = {
+        .address = address_held, .begins = begins_held, .of = t, .more_positions = i
+    };
+    if (t->at.index != 0) {
+        here.position = held(t);
+        here.from = t->at.index;
+    }
+    return here;
 }
 
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */

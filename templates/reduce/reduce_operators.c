@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../stages/elementary.h"
+#include "reduce.h"
 
 /* ---- sums of exponentials ---- */
 
@@ -139,13 +140,18 @@ kir_value tly_lift_indexed(tly_build *c, kir_value x, const tly_place *at)
     return pair(c, x, at->index);
 }
 
+kir_value tly_lift_running(tly_build *c, kir_value x, const tly_place *at)
+{
+    return pair(c, x, tly_index_at(c, at, type_of(c, x).lanes));
+}
+
 static kir_value combine_indexed(tly_build *c, kir_value x, kir_value y, int largest)
 {
     kir_value vx = part(c, x, 0), vy = part(c, y, 0);
     kir_value ix = part(c, x, 1), iy = part(c, y, 1);
     kir_pred before = tly_has_sign(c) ? KIR_SLT : KIR_ULT;
     kir_value beats = largest ? cmp(c, before, vx, vy) : cmp(c, before, vy, vx);
-    kir_value wins = c->p->last ? less(c, ix, iy) : less(c, iy, ix);
+    kir_value wins = tly_takes_later(c->p) ? less(c, ix, iy) : less(c, iy, ix);
     kir_value ties = band(c, equal(c, vx, vy), wins);
     return choose(c, bor(c, beats, ties), y, x);
 }
@@ -160,8 +166,21 @@ kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y)
     return combine_indexed(c, x, y, 0);
 }
 
+kir_value tly_advance_index(tly_build *c, kir_value state, kir_value element)
+{
+    return choose(c, tly_beats(c, part(c, element, 0), part(c, state, 0)), element, state);
+}
+
 kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at)
 {
     (void)at;
     return part(c, state, 1);
+}
+
+kir_value tly_project_running(tly_build *c, kir_value state, const tly_place *at)
+{
+    (void)at;
+    kir_value index = part(c, state, 1);
+    const tally_dtype out = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
+    return tly_reduce_as(c, tly_storage(out, type_of(c, index).lanes), index);
 }

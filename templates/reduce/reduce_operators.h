@@ -11,6 +11,7 @@
 /* Elements to states. */
 kir_value tly_lift_exp(tly_build *c, kir_value x, const tly_place *at); /* e^x as (x, 1) */
 kir_value tly_lift_indexed(tly_build *c, kir_value x, const tly_place *at);
+kir_value tly_lift_running(tly_build *c, kir_value x, const tly_place *at); /* of scans */
 
 /* Sums of e^x as (largest x, sum of e^(x - largest)): no sum overflows. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y);
@@ -23,9 +24,13 @@ kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y);
 
+/* The same of an element that comes after all of a state. */
+kir_value tly_advance_index(tly_build *c, kir_value state, kir_value element);
+
 /* States to results. */
 kir_value tly_project_exp(tly_build *c, kir_value state,
                           const tly_place *at); /* the logarithm of the sum */
 kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at);
+kir_value tly_project_running(tly_build *c, kir_value state, const tly_place *at);
 
 #endif

@@ -78,8 +78,10 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
         const tly_segment segment = tly_segment_of(c, &s.row[k], l.i);
         one.row[k] = segment.row;
         length = segment.count;
+        c->from = segment.first;
     }
     scan_rows(c, one, length);
+    c->from = 0;
     emit_end(c, &l);
 }
 

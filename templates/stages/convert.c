@@ -212,6 +212,12 @@ static int has_keys(const tly_build *c)
     return tly_operator_of(c->p)->compares;
 }
 
+/* What is shown are keys. */
+static int shows_keys(const tly_build *c)
+{
+    return has_keys(c) && !tly_has_index(c->p);
+}
+
 static int is_signed(const tly_build *c)
 {
     return tly_class_of(c->element) == TLY_SIGNED;
@@ -251,7 +257,7 @@ kir_value tly_widen_u32(tly_build *c, kir_value v)
 
 kir_value tly_narrow_u32(tly_build *c, kir_value x)
 {
-    if (has_keys(c) && c->p->program.type == 0)
+    if (shows_keys(c) && c->p->program.type == 0)
         return tly_key_to_u32(c, x);
     if (c->p->tensor[TLY_OUT].dtype == TALLY_BOOL)
         return tly_narrow(c, x);
@@ -358,7 +364,7 @@ kir_value tly_as_element(tly_build *c, kir_value y)
 kir_value tly_narrow(tly_build *c, kir_value x)
 {
     int wide = type_of(c, x).kind == KIR_F64;
-    if (has_keys(c) && c->p->program.type == 0)
+    if (shows_keys(c) && c->p->program.type == 0)
         return tly_from_key(c, x);
     switch (c->p->tensor[TLY_OUT].dtype) {
     case TALLY_F16:

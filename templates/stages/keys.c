@@ -93,9 +93,18 @@ static kir_value restore(tly_build *c, kir_value key)
     return tly_order_bits(c, key, magnitude(c));
 }
 
+/* Scans that tell an index have the keys of reductions, in which equals are one. */
+static int shares_keys(const tly_build *c)
+{
+    return is_float(c) && tly_has_index(c->p);
+}
+
 kir_value tly_u32_to_key(tly_build *c, kir_value u32)
 {
     kir_value unused = like(c, u32, key_shift(c));
+    if (shares_keys(c))
+        return tly_reduce_key(c, ashr(c, shl(c, u32, unused), unused),
+                              magnitude(c) >> key_shift(c));
     if (is_float(c))
         return order(c, shl(c, u32, unused));
     if (tly_class_of(c->element) == TLY_UNSIGNED)
@@ -121,6 +130,8 @@ kir_value tly_to_key(tly_build *c, kir_value storage)
     kir_value v = storage; /* of integers perhaps an i32 that has the value of a narrower one */
     if (kir_is_float(type_of(c, v)))
         v = converted(c, KIR_BITCAST, integer_of(c->element_bytes), v);
+    if (shares_keys(c))
+        return converted(c, KIR_SEXT, (kir_kind)c->acc.kind, tly_reduce_key(c, v, 0));
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;

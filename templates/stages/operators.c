@@ -61,6 +61,51 @@ tly_place tly_place_along(const tly_stretch *stretch, int64_t element)
     return (tly_place){ address_along, stretch, .more_positions = element };
 }
 
+/* A count of positions as an index is. */
+static kir_value counted(tly_build *c, kir_value positions)
+{
+    const kir_type t = tly_storage(tly_index_dtype(c->p), 1), from = type_of(c, positions);
+    return from.kind == t.kind ? positions
+                               : convert(c, t.kind == KIR_I32 ? KIR_TRUNC : KIR_ZEXT, t, positions);
+}
+
+kir_value tly_index_after(tly_build *c, kir_value index, kir_value positions)
+{
+    return bin(c, c->p->downwards ? KIR_SUB : KIR_ADD, index, counted(c, positions));
+}
+
+/* Of position 0 of what is scanned as an axis by itself. */
+static kir_value first_index(tly_build *c)
+{
+    kir_value zero = imm(c, 0), last = sub(c, arg(c, KIR_ARG_LENGTH), imm(c, 1));
+    kir_value index = counted(c, c->p->downwards ? last : zero);
+    return c->from != 0 ? tly_index_after(c, index, c->from) : index;
+}
+
+kir_value tly_index_at(tly_build *c, const tly_place *at, unsigned lanes)
+{
+    if (at->index != 0)
+        return at->index;
+    kir_value position = at->position;
+    position = add(c, position, like(c, position, (uint64_t)at->more_positions));
+    kir_value index = tly_index_after(c, at->from != 0 ? at->from : first_index(c), position);
+    if (lanes == 1)
+        return index;
+    index = kir_splat(c->b, index, lanes);
+    return c->p->form == TLY_ROWS && at->steps == NULL
+               ? bin(c, c->p->downwards ? KIR_SUB : KIR_ADD, index,
+                     kir_iota(c->b, type_of(c, index)))
+               : index;
+}
+
+kir_value tly_beats(tly_build *c, kir_value key, kir_value before)
+{
+    const int most = row_of(c)->neutral[0] == TLY_LEAST, ties = c->p->last;
+    const kir_pred less = tly_has_sign(c) ? KIR_SLT : KIR_ULT;
+    kir_value is = most == ties ? cmp(c, less, key, before) : cmp(c, less, before, key);
+    return ties ? tly_not(c, is) : is;
+}
+
 kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
 {
     kir_value u = tly_widen(c, tly_map(c, at, x));
@@ -109,16 +154,20 @@ kir_value tly_take_head(tly_build *c, kir_value *element)
     return resets;
 }
 
-static kir_value begun_anew(tly_build *c, kir_value resets, kir_value state)
+static kir_value begun_anew(tly_build *c, kir_value resets, kir_value state, kir_value element)
 {
-    return choose(c, resets, tly_start(c, type_of(c, part(c, state, 0))), state);
+    kir_value start = tly_start(c, type_of(c, part(c, state, 0)));
+    if (tly_has_index(c->p))
+        start = pair(c, part(c, start, 0), part(c, element, 1));
+    return choose(c, resets, start, state);
 }
 
 kir_value tly_shown(tly_build *c, kir_value element, kir_value before, kir_value after)
 {
     if (!c->p->exclusive)
         return after;
-    return tly_has_heads(c) ? begun_anew(c, tly_take_head(c, &element), before) : before;
+    kir_value resets = tly_has_heads(c) ? tly_take_head(c, &element) : 0;
+    return resets != 0 ? begun_anew(c, resets, before, element) : before;
 }
 
 kir_value tly_result(tly_build *c, const tly_place *at, kir_value state)
@@ -145,6 +194,12 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
+}
+
+/* Whether scans start from a state that `advance` takes: on devices they start from nothing. */
+static int advances(const tly_build *c)
+{
+    return code_of(c)->advance != NULL && kir_workgroup_of(c->b) == 0;
 }
 
 kir_value tly_begins(tly_build *c, const tly_place *at)
@@ -175,7 +230,9 @@ kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_va
             begins = begins != 0 ? bor(c, resets, in_lanes_of(c, resets, begins)) : resets;
         return code_of(c)->apply(c, state, element, begins);
     }
-    return tly_combine(c, resets != 0 ? begun_anew(c, resets, state) : state, element);
+    if (resets != 0)
+        state = begun_anew(c, resets, state, element);
+    return advances(c) ? code_of(c)->advance(c, state, element) : tly_combine(c, state, element);
 }
 
 /* The index of the first or last of n elements, as the problem says, that compares with y by
@@ -252,7 +309,7 @@ static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
     for (unsigned i = 0; i < o->parts; i++) {
         int index = o->part[i] == TLY_PART_INDEX;
         tly_value value = (tly_value)values[i];
-        if (index && c->p->last) /* no element's index loses against it */
+        if (index && tly_takes_later(c->p)) /* no element's index loses against it */
             value = TLY_LEAST;
         tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
         uint64_t bits = tly_value_bits(value, dtype);
@@ -289,7 +346,11 @@ kir_value tly_kept(tly_build *c, kir_value state)
 
 kir_value tly_start(tly_build *c, kir_type type)
 {
-    return c->p->exclusive ? identity(c, type.lanes) : tly_neutral(c, type);
+    kir_value start = c->p->exclusive ? identity(c, type.lanes) : tly_neutral(c, type);
+    if (!advances(c))
+        return start;
+    kir_value index = first_index(c);
+    return pair(c, part(c, start, 0), type.lanes > 1 ? kir_splat(c->b, index, type.lanes) : index);
 }
 
 kir_value tly_padding(tly_build *c, kir_type type)

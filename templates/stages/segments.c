@@ -124,6 +124,8 @@ void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, v
     tly_region l = { 0 };
     emit_for(c, &l, imm(c, 0), arg(c, KIR_ARG_SEGMENTS), imm(c, 1));
     const tly_segment one = tly_segment_of(c, row, l.i);
+    c->from = one.first;
     body(c, &one, of);
+    c->from = 0;
     emit_end(c, &l);
 }

@@ -43,6 +43,9 @@ void test_runs()
     EXPECT(WORKS(sums) && sums->sizes() == dims(4) && (*sums)(0) == 14 && (*sums)(3) == 966);
     const auto at = c.try_run<std::int64_t>("argmax:axes=1", example);
     EXPECT(WORKS(at) && at->sizes() == dims(3) && (*at)(0) == 3 && (*at)(1) == 1 && (*at)(2) == 0);
+    const auto record = c.try_run<std::int64_t>("cumargmax:axis=1", example);
+    EXPECT(WORKS(record) && record->sizes() == dims(3, 4) && (*record)(0, 3) == 3 &&
+           (*record)(1, 3) == 1 && (*record)(2, 3) == 0);
     float total = 0;
     WORKS(c.try_run("sum", example, tally::scalar(total)));
     EXPECT(total == 53);

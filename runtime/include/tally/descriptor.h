@@ -89,8 +89,9 @@ enum {
     TALLY_EXCLUSIVE = 1u << 0,   /**< scans: y[i] does not include x[i] */
     TALLY_REVERSE = 1u << 1,     /**< scans: from the end of the axis to its start */
     TALLY_KEEPDIMS = 1u << 2,    /**< reductions: the result keeps reduced axes, with size 1 */
-    TALLY_LAST = 1u << 3,        /**< argmax, argmin: among equal elements the last one wins */
-    TALLY_NAN_IGNORE = 1u << 4,  /**< max, min, argmax, argmin, cummax, cummin: NaN are skipped */
+    TALLY_LAST = 1u << 3,        /**< argmax, argmin and their scans: among equal elements the last
+                                      one wins */
+    TALLY_NAN_IGNORE = 1u << 4,  /**< max, min, argmax, argmin and their scans: NaN are skipped */
     TALLY_IN_STRIDES = 1u << 5,  /**< in_strides and in_offset are used; without this flag both must
                                       be zero, and the input is packed */
     TALLY_OUT_STRIDES = 1u << 6, /**< out_strides and out_offset are used; without this flag both
@@ -216,10 +217,10 @@ TALLY_API tally_status tally_descriptor_print(const tally_descriptor *descriptor
 
 /** Checks a descriptor by every rule of docs/semantics.md, section "Tensors": ranks, axis, sizes
  * and distinct output addresses. No size, stride, offset or number of bytes may overflow int64.
- * argmax and argmin need at least one element, and at most 1 + the largest number of their
- * output's dtype. Expressions, operands, carry and segments are checked by the rules of
- * docs/word.md. Returns TALLY_INVALID if a rule is broken; the error names the field, the value
- * and the rule. If the field is an expression, or a letter that an expression uses,
+ * argmax and argmin need at least one element, and they and their scans at most 1 + the largest
+ * number of their output's dtype. Expressions, operands, carry and segments are checked by the
+ * rules of docs/word.md. Returns TALLY_INVALID if a rule is broken; the error names the field, the
+ * value and the rule. If the field is an expression, or a letter that an expression uses,
  * error->position is the character of that expression. Thread-safe. */
 TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor,
                                               tally_error *error);

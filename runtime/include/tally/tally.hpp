@@ -1038,9 +1038,9 @@ public:
     descriptor &exclusive(bool is = true) noexcept { return set(TALLY_EXCLUSIVE, is); }
     descriptor &reverse(bool is = true) noexcept { return set(TALLY_REVERSE, is); }
     descriptor &keepdims(bool is = true) noexcept { return set(TALLY_KEEPDIMS, is); }
-    /** For argmax and argmin: among equal elements the last one wins. */
+    /** For argmax, argmin, cumargmax and cumargmin: among equal elements the last one wins. */
     descriptor &last(bool is = true) noexcept { return set(TALLY_LAST, is); }
-    /** For max, min, argmax, argmin, cummax and cummin: NaN are skipped. */
+    /** For max, min, argmax and argmin, and their scans: NaN are skipped. */
     descriptor &ignore_nan(bool is = true) noexcept { return set(TALLY_NAN_IGNORE, is); }
     /** Sets the expression of the value that is combined, such as "1-x" (docs/word.md). Text that
      * is
