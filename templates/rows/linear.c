@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows whose elements do more than join the state before them: linear recurrences, y = a*y + u,
- * and elements that begin anew (heads), of segments or by `reset`. Each vector is scanned by
- * itself, and then joined with the result before it. Of recurrences, pairs (A, B) stand for
+ * and elements that begin anew (heads), of segments or by `reset`; and running indices, which have
+ * steps of their own (running.c). Each vector is scanned by itself, and then joined with the result
+ * before it. Of recurrences, pairs (A, B) stand for
  * y = A*c + B, where c is that result (linear_piece.c). Long rows are cut in chunks, so that
  * several threads can share one (linear_chunks.c).
  *
@@ -13,6 +14,7 @@
  * that falls below the range loses less than the bound in docs/semantics.md allows.
  */
 #include "linear.h"
+#include "running.h"
 
 enum { LINE = 64, MOST_VECTORS = TLY_LINEAR_MOST_VECTORS };
 
@@ -91,6 +93,41 @@ static void add_step(tly_linear *k, kir_value i, unsigned n)
     }
 }
 
+/* Stores a step's results as they are shown, from position `i` on. */
+static void store_step(tly_linear *k, kir_value i, kir_value *y, unsigned n, int lined)
+{
+    tly_build *c = k->c;
+    kir_value to = tly_stored_at(c, k->row.at[TLY_OUT], i);
+    const unsigned packed = tly_pack_run(c, y, n, 0);
+    tly_region way = { 0 };
+    if (lined) {
+        emit_if(c, &way, k->lined);
+        tly_store_run(c, to, y, packed, KIR_STREAM);
+        emit_else(c, &way);
+    }
+    tly_store_run(c, to, y, packed, 0);
+    if (lined)
+        emit_end(c, &way);
+}
+
+/* Of scans that tell an index, `n` vectors from position `i` on. */
+static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
+{
+    tly_build *c = k->c;
+    const tly_place first = tly_place_in(&k->row, i, 0);
+    kir_value y[MOST_VECTORS] = { 0 }, in = input_at(k, i);
+    for (unsigned j = 0; j < n; j++) {
+        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
+        y[j] = load_piece(k, &here, in, j).state;
+    }
+    k->last = tly_running_step(c, k->last, y, n);
+    for (unsigned j = 0; j < n; j++) {
+        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
+        y[j] = tly_show(c, &here, y[j]);
+    }
+    store_step(k, i, y, n, lined);
+}
+
 /* `n` vectors from position `i` on. */
 static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
 {
@@ -123,17 +160,7 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
         y[j] = tly_show(c, &here,
                         c->p->exclusive ? results_before(c, &here, before[j], y[j], &p[j]) : y[j]);
     }
-    kir_value to = tly_stored_at(c, k->row.at[TLY_OUT], i);
-    const unsigned packed = tly_pack_run(c, y, n, 0);
-    tly_region way = { 0 };
-    if (lined) {
-        emit_if(c, &way, k->lined);
-        tly_store_run(c, to, y, packed, KIR_STREAM);
-        emit_else(c, &way);
-    }
-    tly_store_run(c, to, y, packed, 0);
-    if (lined)
-        emit_end(c, &way);
+    store_step(k, i, y, n, lined);
     k->last = before[n];
     emit_else(c, &good);
     scan_scalars(k, i, add(c, i, imm(c, (int64_t)n * c->lanes)));
@@ -174,6 +201,8 @@ static void scan_span(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     const unsigned vectors = (unsigned)c->plan->vectors;
+    void (*const take)(tly_linear *, kir_value, unsigned,
+                       int) = tly_has_index(c->p) && !tly_has_heads(c) ? do_indices : do_step;
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
         kir_value whole = add(c, from, tly_round_down(c, sub(c, to, from), step));
@@ -185,7 +214,7 @@ static void scan_span(tly_linear *k, kir_value from, kir_value to)
         if (k->pass == TLY_LINEAR_TOTAL)
             add_step(k, l.i, n);
         else
-            do_step(k, l.i, n, n == vectors);
+            take(k, l.i, n, n == vectors);
         emit_end(c, &l);
         from = whole;
     }
