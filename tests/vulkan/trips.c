@@ -27,6 +27,8 @@ static const char *const words[] = {
     "linrec:i32:200000:axis=0,coef=x",
     "linrec:f32:70000:axis=0,coef=1-x*x,exclusive",
     "linrec:f32:3x70000:axis=1,coef=0.5,order=serial",
+    "cumargmin:i32>i32:70000x3:axis=0",
+    "cumargmax:f32>i32:200000:axis=0,order=serial,reverse",
 };
 
 static const struct {
@@ -38,6 +40,8 @@ static const struct {
     { "cumprod:u32:200000x3:axis=0", "template=columns,chunk=256" },
     { "cumprod:u32:70000x16:axis=0", "template=columns,vector=4,chunk=256" },
     { "cumsum:i32:200000:axis=0", "template=workgroups,chunk=0,workgroup=32,segments=1,vector=1" },
+    { "cumargmax:i32>i32:200000:axis=0,last,reverse",
+      "template=workgroups,chunk=0,workgroup=32,segments=1,vector=1" },
     { "cumsum:i32:2x270000:axis=1", "template=subgroups,team=4,chunk=0,segments=1,vector=1" },
     { "linrec:f32:200000x2:axis=0,coef=0.9", "template=columns,chunk=0,workgroup=4" },
     { "linrec:i32:200000x3:axis=0,coef=x", "template=columns,chunk=256" },
