@@ -16,6 +16,8 @@
 static const char *const words[] = {
     "cumargmax:f32:5001:axis=0",
     "cumargmin:f64:3x700:axis=1,last",
+    "cumargmax:f32>i32:3x700:axis=1,reverse",
+    "cumargmin:u8:3x700:axis=1,reverse,last",
     "cumargmax:i8>i32:40x33:axis=1,reverse",
     "cumargmax:u16:40x16:axis=1,last,reverse",
     "cumargmin:f32>i32:100x15:axis=1",
