@@ -35,6 +35,7 @@ Test(gpu, refusals_name_the_feature)
         { "l2:i64:100", 2, "l2 of i64 ends in f64 and needs shaderFloat64", "" },
         { "argmax:f32:8x64", 2, "i64 or u64 needs shaderInt64", "argmax:f32>i32" },
         { "argmin:i64:8x64", 2, "i64 or u64 needs shaderInt64", "" },
+        { "cumargmax:f32:8x64:axis=1", 2, "i64 or u64 needs shaderInt64", "cumargmax:f32>i32" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tally_error error = TALLY_ERROR_INIT;

@@ -35,7 +35,7 @@ static const struct {
 static const char *const geometries[] = { "20001:axis=0", "70x33:axis=0,reverse", "3x6:axis=1",
                                           "9x301:axis=1,exclusive,in=303x1", "5000x3:axis=0" };
 
-/* Reductions, and what they need. */
+/* Reductions and running indices, and what they need. */
 static const struct {
     const char *word;
     size_t first, second; /* in tly_caps; 0: nothing (no feature is the first field) */
@@ -46,6 +46,9 @@ static const struct {
     { "max:f32:70x33:axes=0", 0, 0 },
     { "min:u32:64x33:axes=1", 0, 0 },
     { "argmax:f32>i32:20001", 0, 0 },
+    { "cumargmax:f32>i32:9x301:axis=1,reverse", 0, 0 },
+    { "cumargmin:f64>i32:3x901:axis=1", offsetof(tly_caps, float64), 0 }, /* in pairs of words */
+    { "cumargmax:f64>i32:300x5:axis=0,last", offsetof(tly_caps, float64), 0 },
     { "log_sum_exp:f32:33x500:axes=1", 0, 0 },
     { "mean:f32:3x9x301:axes=0+2", 0, 0 },
     { "sum_square:i32:20x3000:axes=0+1", 0, 0 },
