@@ -298,31 +298,35 @@ static tally_status make_gpu(void *state, tally_error *error)
 }
 
 /* What the kernel runs, and the creation is told. */
-static tally_status make(tally_kernel *k, const tly_request *request, int full, tally_error *error)
+static tally_status make(tally_kernel *k, const tly_request *request, tly_want want,
+                         tally_error *error)
 {
     gpu_making gpu = { request, &k->gpu };
     const int on_device = request->vulkan != NULL && !request->geometry.empty;
     const uint64_t start = tly_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tally_status status = TALLY_OK;
+    if (on_device && want == TLY_WANT_FOUND) {
+        return TALLY_OK;
+    }
     if (on_device) {
         status = tly_stack_call(make_gpu, &gpu, error); /* which tells, too */
     } else if (request->geometry.empty) {
         k->empty = 1; /* nothing to compute, so nothing to make */
     } else {
-        status = tly_native_get(k->context, request, full, &k->object, &origin, error);
+        status = tly_native_get(k->context, request, want, &k->object, &origin, error);
     }
     if (status == TALLY_NO_GENERATOR) {
         status = tly_fail_never(k->context, request, error);
     }
-    if (!on_device) {
+    if (!on_device && (k->empty || k->object != NULL || status != TALLY_OK)) {
         tly_log_creation(k->context, request, &origin, start, status, error);
     }
     return status;
 }
 
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
-                           const tally_kernel_options *options, const seen *s, int full,
+                           const tally_kernel_options *options, const seen *s, tly_want want,
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
@@ -348,10 +352,10 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     k->seen_words = s->sum.count;
     memcpy(k->seen, s->words, s->sum.count * sizeof s->words[0]);
     atomic_init(&k->refs, 1);
-    status = make(k, &request, full, error);
-    if (status != TALLY_OK) {
+    status = make(k, &request, want, error);
+    if (status != TALLY_OK || (!k->empty && k->object == NULL && k->gpu == NULL)) {
         free(k);
-        return status;
+        return status; /* or what was looked for is not in memory */
     }
     if (!k->empty) {
         tly_prepared_check(&k->prepared, &request.problem, &request.geometry);
@@ -373,15 +377,16 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     return TALLY_OK;
 }
 
-tally_status tally_kernel_create(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tally_kernel **kernel,
-                                 tally_error *error)
+/* An orphan looks into its own table alone, and finds nothing else. */
+static tally_status get(tally_context *context, const tally_descriptor *descriptor,
+                        const tally_kernel_options *options, tly_want want, tally_kernel **kernel,
+                        tally_error *error)
 {
     if (context == NULL || kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "the context or the place for the kernel is NULL");
     }
-    if (tly_fork_orphan()) {
+    if (tly_fork_orphan() && want != TLY_WANT_FOUND) {
         return tly_busy(error);
     }
     seen s;
@@ -393,11 +398,31 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
         return TALLY_OK;
     }
     if (!tly_fork_enter()) {
-        return tly_busy(error);
+        return want == TLY_WANT_FOUND ? TALLY_OK : tly_busy(error);
     }
     s.sum = sum;
-    tally_status status = create(context, descriptor, options, &s, 0, kernel, error);
+    tally_status status = create(context, descriptor, options, &s, want, kernel, error);
     tly_fork_leave();
+    return status;
+}
+
+tally_status tally_kernel_create(tally_context *context, const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tally_kernel **kernel,
+                                 tally_error *error)
+{
+    return get(context, descriptor, options, TLY_WANT_CODE, kernel, error);
+}
+
+tally_status tally_kernel_find(tally_context *context, const tally_descriptor *descriptor,
+                               const tally_kernel_options *options, tally_kernel **kernel,
+                               tally_error *error)
+{
+    tally_kernel *found = NULL;
+    tally_status status = get(context, descriptor, options, TLY_WANT_FOUND,
+                              kernel != NULL ? &found : NULL, error);
+    if (status == TALLY_OK) {
+        *kernel = found;
+    }
     return status;
 }
 
@@ -413,8 +438,9 @@ tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *des
 {
     const seen none = { .sum = { .count = 0 } };
     tally_kernel *kernel = NULL;
-    tally_status status = create(context, descriptor, options, &none, 1, &kernel, error);
-    if (status == TALLY_OK) {
+    tally_status status = create(context, descriptor, options, &none, TLY_WANT_FULL, &kernel,
+                                 error);
+    if (kernel != NULL) {
         tly_kernel_drop(kernel);
     }
     return status;
