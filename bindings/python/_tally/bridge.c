@@ -60,18 +60,8 @@ static PyObject *options_of(const tly_py_call *c)
     return options;
 }
 
-PyObject *tly_py_bridge(tly_py_call *c)
+static PyObject *ask(const tly_py_call *c, PyObject *bridge)
 {
-    PyObject *bridge = PyImport_ImportModule("tally.torch");
-    if (bridge == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_ImportError)) {
-            PyErr_Clear();
-            tly_py_fail(c->s, "in", "x.detach().resolve_neg()",
-                        "the tensor has a gradient, a tangent or a negative bit, or is of a "
-                        "subclass, which the result would lack");
-        }
-        return NULL;
-    }
     PyObject *options = options_of(c), *name = PyUnicode_FromString(c->op->name);
     PyObject *plain = PyObject_GetAttrString(bridge, "plain");
     PyObject *result = options != NULL && name != NULL && plain != NULL
@@ -80,6 +70,49 @@ PyObject *tly_py_bridge(tly_py_call *c)
     Py_XDECREF(plain);
     Py_XDECREF(name);
     Py_XDECREF(options);
+    return result;
+}
+
+/* tally.torch; NULL, and no exception, if there is none. */
+static PyObject *import_bridge(void)
+{
+    PyObject *bridge = PyImport_ImportModule("tally.torch");
+    if (bridge == NULL && PyErr_ExceptionMatches(PyExc_ImportError)) {
+        PyErr_Clear();
+    }
+    return bridge;
+}
+
+PyObject *tly_py_bridge(const tly_py_call *c)
+{
+    PyObject *bridge = import_bridge(), *result = NULL;
+    if (bridge != NULL) {
+        result = ask(c, bridge);
+        Py_DECREF(bridge);
+    } else if (!PyErr_Occurred()) {
+        tly_py_fail(c->s, "in", "x.detach().resolve_neg()",
+                    "the tensor has a gradient, a tangent or a negative bit, or is of a subclass, "
+                    "which the result would lack");
+    }
+    return result;
+}
+
+PyObject *tly_py_bridge_refused(const tly_py_call *c)
+{
+    PyObject *type, *value, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !PyErr_ExceptionMatches(PyExc_BufferError)) {
+        return NULL;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *bridge = import_bridge();
+    if (bridge == NULL) {
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    PyObject *result = ask(c, bridge);
     Py_DECREF(bridge);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
     return result;
 }

@@ -184,6 +184,11 @@ static int fits(const tly_py_call *c, const tly_py_view *o)
 static PyObject *result_given(tly_py_call *c, PyObject *given)
 {
     tly_py_view o;
+    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
+        tly_py_fail(c->s, "out", NULL,
+                    "the tensor has a gradient, a tangent or a negative bit, or is of a subclass");
+        return NULL;
+    }
     if (tly_py_view_of(c->s, &o, given, "out", 1) != 0) {
         return NULL;
     }
@@ -237,8 +242,8 @@ PyObject *tly_py_call_operator(PyObject *module, const tly_py_operator *op, PyOb
     if (tly_py_needs_bridge(c.s, c.x, (tly_py_kind)tly_py_type_of(c.s, c.x)->kind)) {
         return tly_py_bridge(&c);
     }
-    if (PyErr_Occurred() || tly_py_view_of(c.s, &c.in, c.x, "in", 0) != 0) {
-        return NULL;
+    if (tly_py_view_of(c.s, &c.in, c.x, "in", 0) != 0) {
+        return c.in.kind == TLY_PY_KIND_TORCH ? tly_py_bridge_refused(&c) : NULL;
     }
     PyObject *result = call_viewed(&c);
     tly_py_view_end(&c.in);

@@ -50,6 +50,10 @@ int tly_py_choose_dtypes(tly_py_call *c);
 int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind);
 
 /* bridge.c: what tally.torch answers; NULL with an exception. */
-PyObject *tly_py_bridge(tly_py_call *c);
+PyObject *tly_py_bridge(const tly_py_call *c);
+
+/* bridge.c: the same for a tensor that torch's table refused, as it does those without memory; the
+ * exception is set. Without tally.torch it stays. */
+PyObject *tly_py_bridge_refused(const tly_py_call *c);
 
 #endif

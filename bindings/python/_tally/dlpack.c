@@ -91,10 +91,16 @@ const dl_exchange *tly_py_exchange_of(tly_py_state *s, PyTypeObject *type)
 int tly_py_view_by_exchange(tly_py_state *s, tly_py_view *v, PyObject *x)
 {
     dl_tensor t;
-    if (v->exchange->view_object != NULL) {
-        return v->exchange->view_object(x, &t) == 0 ? take(s, v, &t) : -1;
+    const int by_view = v->exchange->view_object != NULL;
+    const int status = by_view ? v->exchange->view_object(x, &t)
+                               : v->exchange->from_object(x, &v->managed);
+    if (status == 0) {
+        return by_view ? take(s, v, &t) : take_managed(s, v);
     }
-    return v->exchange->from_object(x, &v->managed) == 0 ? take_managed(s, v) : -1;
+    v->managed = NULL;
+    return PyErr_Occurred() ? -1
+                            : tly_py_refuse(PyExc_BufferError, v->field, NULL,
+                                            "the table of its type refuses the array");
 }
 
 /* x.__dlpack__(max_version=(1, 3)); producers older than 2023 know no options. An output must not
