@@ -74,14 +74,14 @@ static int compute(const tly_py_call *c, void *out)
     if (status == TALLY_OK && kernel != NULL && bytes_of(&c->in.shape) < LARGE_BYTES) {
         status = run(kernel, c, out, &error);
     } else if (status == TALLY_OK) {
-        PyThreadState *state = PyEval_SaveThread();
+        PyThreadState *state = tly_py_unlock(c->s);
         if (kernel == NULL) {
             status = tally_kernel_create(context, &c->d, options, &kernel, &error);
         }
         if (status == TALLY_OK) {
             status = run(kernel, c, out, &error);
         }
-        PyEval_RestoreThread(state);
+        tly_py_lock(c->s, state);
     }
     tally_kernel_destroy(&kernel);
     if (status != TALLY_OK) {

@@ -134,8 +134,12 @@ static int is_unsigned(int32_t dtype)
 /* The integer of so many bytes; bools count as signed. */
 static int32_t integer(int is_unsigned_one, size_t bytes)
 {
-    const int32_t widest = is_unsigned_one ? TALLY_U64 : TALLY_I64;
-    return bytes == 8 ? widest : bytes == 4 ? widest + 1 : bytes == 2 ? widest + 2 : widest + 3;
+    for (int32_t i = TALLY_I64; i <= TALLY_U8; i++) {
+        if (is_unsigned(i) == is_unsigned_one && tally_dtype_bytes((tally_dtype)i) == bytes) {
+            return i;
+        }
+    }
+    return 0;
 }
 
 /* Whether JAX has 64 bits, which is an option of its. */

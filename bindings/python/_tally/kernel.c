@@ -144,10 +144,10 @@ static PyObject *inspect_request(tly_py_state *s, const request *r, int stage)
     if (context == NULL) {
         return NULL;
     }
-    PyThreadState *state = PyEval_SaveThread();
+    PyThreadState *state = tly_py_unlock(s);
     tally_status status = tally_inspect(context, &r->d, &r->options, (tally_stage)stage, gather, &g,
                                         &error);
-    PyEval_RestoreThread(state);
+    tly_py_lock(s, state);
     PyObject *made = status != TALLY_OK ? tly_py_raise(s, &error)
                      : stage == TALLY_STAGE_SPIRV
                          ? PyBytes_FromStringAndSize(g.bytes, (Py_ssize_t)g.count)
@@ -201,9 +201,9 @@ static int warm_one(tly_py_state *s, PyObject *word, PyObject *device)
     if (context == NULL || take(s, &r, word, device, NULL, NULL) != 0) {
         return -1;
     }
-    PyThreadState *state = PyEval_SaveThread();
+    PyThreadState *state = tly_py_unlock(s);
     tally_status status = tally_context_warm(context, &r.d, 1, &r.options, &error);
-    PyEval_RestoreThread(state);
+    tly_py_lock(s, state);
     forget(&r);
     if (status != TALLY_OK) {
         tly_py_raise(s, &error);
@@ -256,9 +256,9 @@ static PyObject *kernel(PyObject *module, PyObject *args, PyObject *options)
         k->device = Py_NewRef(device);
         k->plan = Py_NewRef(plan);
         k->module = Py_NewRef(module);
-        PyThreadState *state = PyEval_SaveThread();
+        PyThreadState *state = tly_py_unlock(s);
         tally_status status = tally_kernel_create(context, &k->d, &r.options, &k->kernel, &error);
-        PyEval_RestoreThread(state);
+        tly_py_lock(s, state);
         if (status != TALLY_OK) {
             tly_py_raise(s, &error);
             Py_CLEAR(self);
@@ -363,7 +363,7 @@ static PyMethodDef functions[] = {
       "inspect(word, stage='plan', *, device=None, profile=None, plan=None)\n--\n\n"
       "Shows a stage of a kernel: word, plan, kir, llvm, asm, spirv (bytes), spvasm, reasons,\n"
       "launch, choices or order.\n\n"
-      ">>> tally.inspect('cumsum:f32:4:axis=-1', 'word')\n'cumsum:f32:4:axis=0'" },
+      ">>> tally.inspect('cumsum:f32:4:axis=-1', 'word')\n'cumsum:f32:4:axis=0\\n'" },
     { "warm", (PyCFunction)(void (*)(void))warm, METH_VARARGS | METH_KEYWORDS,
       "warm(words, *, device=None)\n--\n\nMakes the kernels of words, so that later calls find "
       "them.\n\n>>> tally.warm(['cumsum:f32:64x64:axis=1'])" },

@@ -235,11 +235,11 @@ static int run(const kernel_call *c)
     b.carry_in = c->at[CARRY_IN];
     b.carry_out = c->at[CARRY_OUT];
     if (bytes_of(&c->views[IN].shape) >= LARGE_BYTES) {
-        state = PyEval_SaveThread();
+        state = tly_py_unlock(c->s);
     }
     tally_status status = tally_kernel_run_buffers(c->k->kernel, &b, &options, &error);
     if (state != NULL) {
-        PyEval_RestoreThread(state);
+        tly_py_lock(c->s, state);
     }
     if (status != TALLY_OK) {
         tly_py_raise(c->s, &error);

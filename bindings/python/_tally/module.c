@@ -123,9 +123,9 @@ static PyObject *devices(PyObject *module, PyObject *none)
         return PyErr_NoMemory();
     }
     all[0].size = sizeof *all;
-    PyThreadState *state = PyEval_SaveThread(); /* drivers may take their time */
+    PyThreadState *state = tly_py_unlock(s); /* drivers may take their time */
     tally_status status = tally_devices(all, MOST_DEVICES, &count, &error);
-    PyEval_RestoreThread(state);
+    tly_py_lock(s, state);
     PyObject *list = status == TALLY_OK ? PyList_New(0) : tly_py_raise(s, &error);
     for (size_t i = 0; list != NULL && i < count && i < MOST_DEVICES; i++) {
         PyObject *one = device_of(s, &all[i]);
@@ -186,7 +186,7 @@ static int fill(PyObject *module)
     tly_py_state *s = PyModule_GetState(module);
     if (check_version() != 0 || intern_names(s) != 0 || tly_py_add_errors(module, s) != 0 ||
         tly_py_add_memory(module, s) != 0 || tly_py_add_operators(module) != 0 ||
-        tly_py_add_kernel(module, s) != 0) {
+        tly_py_add_kernel(module, s) != 0 || tly_py_watch_forks(module) != 0) {
         return -1;
     }
     s->device = PyStructSequence_NewType(&device_desc);

@@ -7,10 +7,14 @@
  *   call.c     an operator's call: options, descriptor, result, run
  *   table.c    which operator is called by which name, with which options
  *   dtypes.c   what dtypes are called, and which one a result has
+ *   describe.c descriptors of calls
  *   view.c     any array as a pointer, sizes and strides
  *   dlpack.c   tensors of other libraries, by DLPack
  *   numpy.c    numpy's arrays, as results
  *   kernel.c   kernels by words
+ *   memory.c   memory for results of other namespaces
+ *   bridge.c   tensors of torch that are more than their elements
+ *   fork.c     forks
  *   errors.c   exceptions
  */
 #ifndef TLY_PY_MODULE_H
@@ -86,10 +90,19 @@ typedef struct tly_py_state {
     PyObject *jax_config;
     tly_py_type types[TLY_PY_TYPES];
     unsigned next_type; /* the place that a new type takes */
+    int in_flight;      /* calls that gave up the interpreter's lock */
+    int forking;        /* forks that wait for them */
 } tly_py_state;
 
 /* module.c: the shared context, made when it is first needed; NULL with an exception. */
 tally_context *tly_py_context(tly_py_state *s);
+
+/* fork.c: around calls of libtally without the interpreter's lock. */
+PyThreadState *tly_py_unlock(tly_py_state *s);
+void tly_py_lock(tly_py_state *s, PyThreadState *state);
+
+/* fork.c: has Python say when it forks; -1 with an exception. */
+int tly_py_watch_forks(PyObject *module);
 
 /* errors.c: raises what a call of libtally failed with; always NULL. */
 PyObject *tly_py_raise(tly_py_state *s, const tally_error *error);

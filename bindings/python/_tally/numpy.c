@@ -124,7 +124,7 @@ int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_p
 PyObject *tly_py_fresh_take(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
                             const tly_py_shape *shape, int scalars)
 {
-    PyObject *made = f->object, *taken = made;
+    PyObject *made = f->object, *taken;
     f->object = NULL;
     switch (v->kind) {
     case TLY_PY_KIND_TABLE:
