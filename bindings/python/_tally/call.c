@@ -10,7 +10,7 @@
 /* Some microseconds, in which another thread may go on. */
 enum { LARGE_BYTES = 16384 };
 
-/* --- options ------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static int find_option(const tly_py_state *s, PyObject *name)
 {
@@ -43,7 +43,7 @@ static int take_options(tly_py_call *c, PyObject *const *values, PyObject *names
     return 0;
 }
 
-/* --- runs ---------------------------------------------------------------------------------------- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 static tally_status run(const tally_kernel *kernel, const tly_py_call *c, void *out,
                         tally_error *error)
@@ -91,7 +91,7 @@ static int compute(const tly_py_call *c, void *out)
     return 0;
 }
 
-/* --- the first element of include_initial --------------------------------------------------------- */
+/* --- the first element of include_initial ----------------------------------------------------- */
 
 static int64_t identity_bits(const tly_py_call *c)
 {

@@ -16,7 +16,7 @@ void tly_py_shape_text(const tly_py_shape *shape, char *text, size_t capacity)
     snprintf(text + length, capacity - length, shape->rank == 1 ? ",)" : ")");
 }
 
-/* --- axes ---------------------------------------------------------------------------------------- */
+/* --- axes ------------------------------------------------------------------------------------- */
 
 static int out_of_range(const tly_py_call *c, PyObject *number)
 {
@@ -102,7 +102,7 @@ static int take_reduced_axes(tly_py_call *c)
     return 0;
 }
 
-/* --- flags and choices --------------------------------------------------------------------------- */
+/* --- flags and choices ------------------------------------------------------------------------ */
 
 static int take_flags(tly_py_call *c)
 {
@@ -160,7 +160,7 @@ static int take_choices(tly_py_call *c)
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void take_input(tly_py_call *c, int scan)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* --- dtypes ------------------------------------------------------------------------------------ */
+/* --- dtypes ----------------------------------------------------------------------------------- */
 
 static const uint8_t codes[TALLY_DTYPE_COUNT] = {
     0,      DL_FLOAT, DL_FLOAT, DL_FLOAT, DL_BFLOAT, DL_INT,  DL_INT,
@@ -31,7 +31,7 @@ static int32_t dtype_of(dl_dtype d)
     return 0;
 }
 
-/* --- views ------------------------------------------------------------------------------------- */
+/* --- views ------------------------------------------------------------------------------------ */
 
 static int take(tly_py_state *s, tly_py_view *v, const dl_tensor *t)
 {
@@ -157,7 +157,7 @@ void tly_py_dlpack_end(tly_py_view *v)
     v->old = NULL;
 }
 
-/* --- results by the table ----------------------------------------------------------------------- */
+/* --- results by the table --------------------------------------------------------------------- */
 
 static void set_error(void *user, const char *kind, const char *message)
 {

@@ -119,7 +119,7 @@ int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named)
     return dtype;
 }
 
-/* --- the dtypes of results ----------------------------------------------------------------------- */
+/* --- the dtypes of results -------------------------------------------------------------------- */
 
 static int is_float(int32_t dtype)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- arguments ------------------------------------------------------------------------------------- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 int tly_py_text(PyObject *given, const char *what, PyObject **held, const char **text)
 {
@@ -91,7 +91,7 @@ static int take(tly_py_state *s, request *r, PyObject *word, PyObject *device, P
     return 0;
 }
 
-/* --- inspection -------------------------------------------------------------------------------------- */
+/* --- inspection ------------------------------------------------------------------------------- */
 
 /* Text of a stage, gathered without the interpreter's lock. */
 typedef struct gathered {
@@ -191,7 +191,7 @@ static PyObject *kernel_inspect(PyObject *self, PyObject *stage)
     return made;
 }
 
-/* --- making ahead ------------------------------------------------------------------------------------ */
+/* --- making ahead ----------------------------------------------------------------------------- */
 
 static int warm_one(tly_py_state *s, PyObject *word, PyObject *device)
 {
@@ -233,7 +233,7 @@ static PyObject *warm(PyObject *module, PyObject *args, PyObject *options)
     return status == 0 && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
 }
 
-/* --- kernels ----------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static PyObject *kernel(PyObject *module, PyObject *args, PyObject *options)
 {

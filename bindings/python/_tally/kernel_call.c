@@ -41,7 +41,7 @@ typedef struct kernel_call {
     int32_t threads;
 } kernel_call;
 
-/* --- what the word says ------------------------------------------------------------------------------ */
+/* --- what the word says ----------------------------------------------------------------------- */
 
 static wanted want_operand(const tally_descriptor *d, int i)
 {
@@ -114,7 +114,7 @@ static int want(tly_py_state *s, const tally_descriptor *d, int tensor, wanted *
     return 0;
 }
 
-/* --- comparing --------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 /* Input and output have exactly the word's shape. Of others sizes of 1 may be left out. */
 static int same_shape(int tensor, const tly_py_shape *a, const tly_py_shape *b)
@@ -174,7 +174,7 @@ static int compare(const kernel_call *c, int tensor, const wanted *w)
     return 0;
 }
 
-/* --- the call ---------------------------------------------------------------------------------------- */
+/* --- the call --------------------------------------------------------------------------------- */
 
 static int view_one(kernel_call *c, int tensor)
 {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* --- what a type is -------------------------------------------------------------------------- */
+/* --- what a type is --------------------------------------------------------------------------- */
 
 /* Whether the module that a type names begins with this name. */
 static int is_of(tly_py_state *s, PyObject *type, const char *library)
@@ -121,7 +121,7 @@ const tly_py_type *tly_py_type_of(tly_py_state *s, PyObject *x)
     return place;
 }
 
-/* --- buffers ----------------------------------------------------------------------------------- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 /* The input's dtype has a name of its own in words. */
 static const char *field_of_dtype(const char *field)
@@ -178,13 +178,14 @@ static int view_buffer(tly_py_state *s, tly_py_view *v, PyObject *x)
     if (v->shape.dtype == 0) {
         return refuse_format(v->field, format);
     }
+    const int shift = b->itemsize == 8 ? 3 : b->itemsize == 4 ? 2 : b->itemsize == 2;
     v->data = b->buf;
     v->readonly = b->readonly;
     v->shape.rank = b->ndim;
     for (int i = 0; i < b->ndim && i <= TALLY_MAX_RANK; i++) {
         v->shape.sizes[i] = b->shape[i];
-        v->strides[i] = b->strides[i] / b->itemsize;
-        if (b->strides[i] % b->itemsize != 0 && b->shape[i] > 1) {
+        v->strides[i] = b->strides[i] >> shift; /* a division takes ten times as long */
+        if ((b->strides[i] & (b->itemsize - 1)) != 0 && b->shape[i] > 1) {
             return tly_py_fail(s, v->field, "x.copy()",
                                "a stride of %lld bytes is no multiple of the element's %lld",
                                (long long)b->strides[i], (long long)b->itemsize);
@@ -193,16 +194,18 @@ static int view_buffer(tly_py_state *s, tly_py_view *v, PyObject *x)
     return 0;
 }
 
-/* --- views --------------------------------------------------------------------------------------- */
+/* --- views ------------------------------------------------------------------------------------ */
 
 int tly_py_view_finish(tly_py_state *s, tly_py_view *v)
 {
-    const int32_t most = strncmp(v->field, "carry", 5) == 0 ? TALLY_MAX_RANK + 1 : TALLY_MAX_RANK;
     const tly_py_shape *shape = &v->shape;
-    if (shape->rank > most) {
-        return tly_py_fail(s, v->field, NULL, "rank %d is above %d", (int)shape->rank, (int)most);
+    const int is_state = shape->rank == TALLY_MAX_RANK + 1 && strncmp(v->field, "carry", 5) == 0;
+    if (shape->rank > TALLY_MAX_RANK && !is_state) {
+        return tly_py_fail(s, v->field, NULL, "rank %d is above %d", (int)shape->rank,
+                           TALLY_MAX_RANK);
     }
-    if ((uintptr_t)v->data % tally_dtype_bytes((tally_dtype)shape->dtype) != 0) {
+    const size_t bytes = tally_dtype_bytes((tally_dtype)shape->dtype); /* a power of two */
+    if (((uintptr_t)v->data & (bytes - 1)) != 0) {
         return tly_py_fail(s, v->field, "x.copy()", "the array is not aligned to its elements");
     }
     int64_t step = 1;

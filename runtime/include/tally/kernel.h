@@ -174,9 +174,10 @@ TALLY_API tally_status tally_context_shared(tally_context **context, tally_error
 TALLY_API void tally_context_destroy(tally_context **context);
 
 /**
- * Sets the most threads of runs that name no number; 0 stands for the number that the context
- * was made with. Runs that have begun keep their number. Returns TALLY_INVALID if the number is negative or above tally_context_options.threads,
- * where these were given, else above 1024. Thread-safe.
+ * Sets the most threads of runs that name no number; 0 stands for the number that the context was
+ * made with. Runs that have begun keep their number. Returns TALLY_INVALID if the number is
+ * negative or above tally_context_options.threads, where these were given, else above 1024.
+ * Thread-safe.
  */
 TALLY_API tally_status tally_context_set_threads(tally_context *context, int32_t threads,
                                                  tally_error *error);
