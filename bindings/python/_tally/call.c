@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Some microseconds, in which another thread may go on. */
-enum { LARGE_BYTES = 16384 };
-
 /* --- options ---------------------------------------------------------------------------------- */
 
 static int find_option(const tly_py_state *s, PyObject *name)
@@ -51,15 +48,6 @@ static tally_status run(const tally_kernel *kernel, const tly_py_call *c, void *
     return tally_kernel_run_threads(kernel, c->in.data, out, c->threads, error);
 }
 
-static int64_t bytes_of(const tly_py_shape *shape)
-{
-    int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)shape->dtype);
-    for (int i = 0; i < shape->rank; i++) {
-        bytes *= shape->sizes[i];
-    }
-    return bytes;
-}
-
 static int compute(const tly_py_call *c, void *out)
 {
     tally_error error = TALLY_ERROR_INIT;
@@ -71,7 +59,7 @@ static int compute(const tly_py_call *c, void *out)
         return -1;
     }
     tally_status status = tally_kernel_find(context, &c->d, options, &kernel, &error);
-    if (status == TALLY_OK && kernel != NULL && bytes_of(&c->in.shape) < LARGE_BYTES) {
+    if (status == TALLY_OK && kernel != NULL && !tly_py_is_large(&c->in.shape)) {
         status = run(kernel, c, out, &error);
     } else if (status == TALLY_OK) {
         PyThreadState *state = tly_py_unlock(c->s);
@@ -109,7 +97,7 @@ static int64_t identity_bits(const tly_py_call *c)
 static void fill_initial(const tly_py_call *c, char *out)
 {
     const int64_t bits = identity_bits(c);
-    const size_t bytes = tally_dtype_bytes((tally_dtype)c->shown_as);
+    const size_t bytes = tly_py_bytes(c->shown_as);
     int64_t at[TALLY_MAX_RANK] = { 0 };
     for (int d = 0; d < c->d.rank; d++) {
         if (d != c->d.axis && c->d.sizes[d] == 0) {
@@ -155,7 +143,7 @@ static int compute_to(tly_py_call *c, char *out, const int64_t *strides)
         step *= c->shape.sizes[d] > 0 ? c->shape.sizes[d] : 1;
     }
     take_strides(c, strides != NULL ? strides : packed);
-    const int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)c->shown_as);
+    const int64_t bytes = tly_py_bytes(c->shown_as);
     if (compute(c, out + c->d.out_strides[c->d.axis] * bytes) != 0) {
         return -1;
     }

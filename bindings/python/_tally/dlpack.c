@@ -17,7 +17,7 @@ static const uint8_t codes[TALLY_DTYPE_COUNT] = {
 
 dl_dtype tly_py_dl_of(int32_t dtype)
 {
-    return (dl_dtype){ codes[dtype], (uint8_t)(8 * tally_dtype_bytes((tally_dtype)dtype)), 1 };
+    return (dl_dtype){ codes[dtype], (uint8_t)(8 * tly_py_bytes(dtype)), 1 };
 }
 
 static int32_t dtype_of(dl_dtype d)

@@ -9,6 +9,8 @@ static const char *const names[TALLY_DTYPE_COUNT] = {
     "int16", "int8",    "uint64",  "uint32",  "uint16",   "uint8", "bool",
 };
 
+const uint8_t tly_py_dtype_bytes[TALLY_DTYPE_COUNT] = { 0, 8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1 };
+
 const char *tly_py_dtype_name(int32_t dtype)
 {
     return names[dtype];
@@ -32,8 +34,7 @@ int32_t tly_py_dtype_of_format(const char *format, Py_ssize_t bytes)
         return 0;
     }
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++) {
-        if (letters[i].letter == *format &&
-            bytes == (Py_ssize_t)tally_dtype_bytes((tally_dtype)letters[i].dtype)) {
+        if (letters[i].letter == *format && bytes == tly_py_bytes(letters[i].dtype)) {
             return letters[i].dtype;
         }
     }
@@ -132,10 +133,10 @@ static int is_unsigned(int32_t dtype)
 }
 
 /* The integer of so many bytes; bools count as signed. */
-static int32_t integer(int is_unsigned_one, size_t bytes)
+static int32_t integer(int is_unsigned_one, int64_t bytes)
 {
     for (int32_t i = TALLY_I64; i <= TALLY_U8; i++) {
-        if (is_unsigned(i) == is_unsigned_one && tally_dtype_bytes((tally_dtype)i) == bytes) {
+        if (is_unsigned(i) == is_unsigned_one && tly_py_bytes(i) == bytes) {
             return i;
         }
     }
@@ -164,7 +165,7 @@ static int32_t default_dtype(const tly_py_call *c, int32_t in)
 {
     const tly_py_rule rule = c->op->rule;
     const int narrow = c->in.kind == TLY_PY_KIND_JAX && !jax_has_64(c->s);
-    const size_t bytes = narrow ? 4 : 8;
+    const int64_t bytes = narrow ? 4 : 8;
     if (rule == TLY_PY_INDEX) {
         return integer(0, bytes);
     }
@@ -179,7 +180,7 @@ static int32_t default_dtype(const tly_py_call *c, int32_t in)
                       "%s of integers is no integer; dtype=x.dtype cuts it to one", c->op->name);
         return 0;
     }
-    if (tally_dtype_bytes((tally_dtype)in) >= bytes) {
+    if (tly_py_bytes(in) >= bytes) {
         return in;
     }
     return integer(is_unsigned(in) && c->in.kind != TLY_PY_KIND_TORCH, bytes);
@@ -196,7 +197,7 @@ int tly_py_choose_dtypes(tly_py_call *c)
     int32_t made = c->shown_as;
     if (c->op->rule == TLY_PY_WIDE && !is_float(in) && !is_float(made) && made != TALLY_BOOL) {
         /* Kernels keep the sign of their input. The bits are those of the other sign. */
-        made = integer(is_unsigned(in), tally_dtype_bytes((tally_dtype)made));
+        made = integer(is_unsigned(in), tly_py_bytes(made));
     }
     c->d.out_dtype = made == in && c->op->rule != TLY_PY_INDEX ? 0 : made;
     return 0;

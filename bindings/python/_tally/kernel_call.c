@@ -203,20 +203,8 @@ static int view_one(kernel_call *c, int tensor)
         return -1;
     }
     c->at[tensor] = c->views[tensor].data -
-                    (w.strides != NULL ? w.offset : 0) *
-                        (int64_t)tally_dtype_bytes((tally_dtype)w.shape.dtype);
+                    (w.strides != NULL ? w.offset : 0) * tly_py_bytes(w.shape.dtype);
     return 0;
-}
-
-enum { LARGE_BYTES = 16384 };
-
-static int64_t bytes_of(const tly_py_shape *shape)
-{
-    int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)shape->dtype);
-    for (int i = 0; i < shape->rank; i++) {
-        bytes *= shape->sizes[i];
-    }
-    return bytes;
 }
 
 static int run(const kernel_call *c)
@@ -234,7 +222,7 @@ static int run(const kernel_call *c)
     b.offsets = c->at[OFFSETS];
     b.carry_in = c->at[CARRY_IN];
     b.carry_out = c->at[CARRY_OUT];
-    if (bytes_of(&c->views[IN].shape) >= LARGE_BYTES) {
+    if (tly_py_is_large(&c->views[IN].shape)) {
         state = tly_py_unlock(c->s);
     }
     tally_status status = tally_kernel_run_buffers(c->k->kernel, &b, &options, &error);

@@ -122,7 +122,7 @@ static void dealloc(PyObject *self)
 static void *allocate_for(const tly_py_shape *shape)
 {
     const int64_t most = INT64_MAX / 16;
-    int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)shape->dtype);
+    int64_t bytes = tly_py_bytes(shape->dtype);
     for (int i = 0; i < shape->rank; i++) {
         const int64_t size = shape->sizes[i];
         if (size > 0 && bytes > most / size) {

@@ -123,6 +123,13 @@ int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named);
 /* dtypes.c: the dtype of elements that a buffer's format describes; 0 if Tally has none. */
 int32_t tly_py_dtype_of_format(const char *format, Py_ssize_t bytes);
 
+/* dtypes.c: the bytes of an element. */
+extern const uint8_t tly_py_dtype_bytes[TALLY_DTYPE_COUNT];
+static inline int64_t tly_py_bytes(int32_t dtype)
+{
+    return tly_py_dtype_bytes[dtype];
+}
+
 /* dtypes.c: the name that other libraries have for a dtype, such as "float32". */
 const char *tly_py_dtype_name(int32_t dtype);
 

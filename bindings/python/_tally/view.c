@@ -204,7 +204,7 @@ int tly_py_view_finish(tly_py_state *s, tly_py_view *v)
         return tly_py_fail(s, v->field, NULL, "rank %d is above %d", (int)shape->rank,
                            TALLY_MAX_RANK);
     }
-    const size_t bytes = tally_dtype_bytes((tally_dtype)shape->dtype); /* a power of two */
+    const size_t bytes = tly_py_bytes(shape->dtype); /* a power of two */
     if (((uintptr_t)v->data & (bytes - 1)) != 0) {
         return tly_py_fail(s, v->field, "x.copy()", "the array is not aligned to its elements");
     }
