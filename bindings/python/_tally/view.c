@@ -93,12 +93,15 @@ static tly_py_kind kind_of(tly_py_state *s, PyObject *x, const dl_exchange **tab
     if (is_plain_python(x)) {
         return TLY_PY_KIND_ASARRAY;
     }
+    const int has_dlpack = has_attribute(x, s->names[TLY_PY_DLPACK]);
+    if (has_dlpack && has_attribute(x, s->names[TLY_PY_NAMESPACE])) {
+        return TLY_PY_KIND_NAMESPACE; /* even if it has a buffer, as array-api-strict's have */
+    }
     if (PyObject_CheckBuffer(x)) {
         return TLY_PY_KIND_BUFFER;
     }
-    if (has_attribute(x, s->names[TLY_PY_DLPACK])) {
-        return has_attribute(x, s->names[TLY_PY_NAMESPACE]) ? TLY_PY_KIND_NAMESPACE
-                                                            : TLY_PY_KIND_DLPACK;
+    if (has_dlpack) {
+        return TLY_PY_KIND_DLPACK;
     }
     return has_attribute(x, s->names[TLY_PY_ARRAY]) ? TLY_PY_KIND_ASARRAY : TLY_PY_KIND_NONE;
 }
