@@ -100,6 +100,8 @@ def test_refused_tensors():
             ({"a": x.astype("f8")}, tally.Error, "a: the array's dtype is f64, and the word's f32"),
             ({"a": x[:2]}, tally.Error, r"a: the array's shape is \(2, 4\), and the word's \(3, 4\)"),
             ({"a": x[0]}, tally.Error, r"a: the array's shape is \(4,\)"),
+            ({"a": x[:, 0].copy()}, tally.Error, r"a: the array's shape is \(3,\)"),
+            ({"a": np.ones((3, 4, 2), "f4")}, tally.Error, r"a: the array's shape is \(3, 4, 2\)"),
             ({"a": np.asfortranarray(x)}, tally.Error, "a: .*strides.*hint: numpy.ascontiguousarray"),
             ({"a": x, "b": x}, TypeError, "the kernel's word has no b"),
             ({"a": x, "e": x}, TypeError, "'e' is none of out, threads, a"),
