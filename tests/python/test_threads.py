@@ -109,3 +109,17 @@ def test_many_shapes_in_many_threads():
     for thread in workers:
         thread.join()
     assert failures == []
+
+
+def test_threadpoolctl():
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="skipped: threadpoolctl")
+    import tally.threadpool  # noqa: F401
+
+    before = tally.get_threads()
+    mine = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "tally"]
+    assert len(mine) == 1 and mine[0]["num_threads"] == before and mine[0]["version"] == tally.__version__
+    with threadpoolctl.threadpool_limits(1):
+        assert tally.get_threads() == 1
+    with threadpoolctl.threadpool_limits(1, user_api="tally"):
+        assert tally.get_threads() == 1
+    assert tally.get_threads() == before

@@ -34,7 +34,7 @@ static int in_forward_mode(tly_py_state *s)
     return open >= 0;
 }
 
-int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind)
+int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
 {
     if (kind != TLY_PY_KIND_TORCH) {
         return kind == TLY_PY_KIND_TORCH_OTHER;
@@ -46,7 +46,12 @@ int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind)
     if (is < 0) {
         PyErr_Clear();
     }
-    return is != 0 || in_forward_mode(s);
+    return is != 0;
+}
+
+int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind)
+{
+    return tly_py_is_more(s, x, kind) || (kind == TLY_PY_KIND_TORCH && in_forward_mode(s));
 }
 
 static PyObject *options_of(const tly_py_call *c)

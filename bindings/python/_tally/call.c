@@ -172,9 +172,9 @@ static int fits(const tly_py_call *c, const tly_py_view *o)
 static PyObject *result_given(tly_py_call *c, PyObject *given)
 {
     tly_py_view o;
-    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
+    if (tly_py_is_more(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
         tly_py_fail(c->s, "out", NULL,
-                    "the tensor has a gradient, a tangent or a negative bit, or is of a subclass");
+                    "the tensor has a gradient or a negative bit, or is of a subclass");
         return NULL;
     }
     if (tly_py_view_of(c->s, &o, given, "out", 1) != 0) {

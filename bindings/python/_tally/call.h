@@ -46,7 +46,9 @@ int tly_py_describe(tly_py_call *c);
 /* dtypes.c: d.out_dtype and shown_as; -1 with an exception. */
 int tly_py_choose_dtypes(tly_py_call *c);
 
-/* bridge.c: whether the tensor is for tally.torch, as it has a gradient or the like. */
+/* bridge.c: whether a tensor of torch has a gradient or the like; the second one also asks whether
+ * any tensor may have a tangent, so that it is for tally.torch. */
+int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind);
 int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind);
 
 /* bridge.c: what tally.torch answers; NULL with an exception. */
