@@ -37,3 +37,13 @@ def test_the_package():
     assert tally.__version__.count(".") == 2
     assert sorted(tally.__all__) == sorted(set(tally.__all__)) and all(hasattr(tally, name) for name in tally.__all__)
     assert os.path.exists(os.path.join(os.path.dirname(tally.__file__), "py.typed"))
+
+
+def test_the_command():
+    tool = os.environ.get("TALLY_TOOL", "/nowhere/tally")
+    ask = [sys.executable, "-m", "tally", "--version"]
+    none = subprocess.run(ask, capture_output=True, text=True, check=False, env={**os.environ, "PATH": "/nowhere"})
+    assert none.returncode == 1 and none.stderr.startswith("tally: there is no command at ")
+    if os.path.exists(tool):
+        path = {**os.environ, "PATH": os.path.dirname(tool)}
+        assert subprocess.run(ask, capture_output=True, text=True, check=True, env=path).stdout.startswith("tally ")
