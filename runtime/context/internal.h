@@ -150,7 +150,7 @@ void tly_context_set_generator(tally_context *context, const tly_generator *gene
 tally_status tly_generator_find(tally_context *context, const tly_generator **generator,
                                 tally_error *error);
 
-/* kernel.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
+/* request.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
  * exists for. Open sizes are TALLY_INVALID for a kernel that runs. */
 typedef enum tly_asked {
     TLY_ASKED_RUN,  /* for a kernel that runs */
@@ -172,12 +172,16 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
                                  const tally_kernel_options *options, tly_asked asked,
                                  tly_request *request, tally_error *error);
 
-/* kernel.c: the same for a Vulkan device that the options do not name. */
+/* request.c: the same for a Vulkan device that the options do not name. */
 tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
-/* kernel.c: the target of options that are whole; nothing else of the request is set. */
+/* request.c: options of any version as this one's; NULL are the defaults. */
+tally_status tly_kernel_options_take(const tally_kernel_options *options,
+                                     tally_kernel_options *known, tally_error *error);
+
+/* request.c: the target of options that are whole; nothing else of the request is set. */
 tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
                                 tly_request *request, tally_error *error);
 
