@@ -170,7 +170,7 @@ static void take_input(tly_py_call *c, int scan)
     d->op = (int32_t)c->op->op;
     d->dtype = c->in.shape.dtype;
     d->rank = c->in.shape.rank;
-    memcpy(d->sizes, c->in.shape.sizes, (size_t)d->rank * sizeof(int64_t));
+    memcpy(d->sizes, c->in.shape.sizes, sizeof d->sizes); /* beyond the rank nothing is read */
     if (!c->in.packed) {
         d->flags |= TALLY_IN_STRIDES;
         memcpy(d->in_strides, c->in.strides, (size_t)d->rank * sizeof(int64_t));

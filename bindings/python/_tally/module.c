@@ -209,6 +209,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->numpy_empty);
     Py_VISIT(s->numpy_asarray);
     Py_VISIT((PyObject *)s->numpy_ndarray);
+    Py_VISIT(s->shape);
     Py_VISIT(s->torch_levels);
     Py_VISIT(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {
@@ -231,6 +232,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->numpy_empty);
     Py_CLEAR(s->numpy_asarray);
     Py_CLEAR(s->numpy_ndarray);
+    Py_CLEAR(s->shape);
     Py_CLEAR(s->torch_levels);
     Py_CLEAR(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {

@@ -52,7 +52,6 @@
     XX(MRO, __mro__) \
     XX(NAME, name) \
     XX(NAME_OF_TYPE, __name__) \
-    XX(SHAPE, shape) \
     XX(BYTEORDER, byteorder) \
     XX(REQUIRES_GRAD, requires_grad) \
     XX(IS_NEG, is_neg) \
@@ -86,6 +85,9 @@ typedef struct tly_py_state {
     PyObject *numpy_empty, *numpy_asarray; /* NULL until numpy is needed, as is what follows */
     PyTypeObject *numpy_ndarray;
     PyObject *numpy_dtypes[TALLY_DTYPE_COUNT];
+    PyObject *shape; /* the last one of a result, and what it holds; NULL: there was none */
+    int32_t shape_rank;
+    int64_t shape_sizes[TALLY_MAX_RANK + 1];
     PyObject *torch_levels; /* torch.autograd.forward_ad, or None; NULL until it is needed */
     PyObject *jax_config;
     tly_py_type types[TLY_PY_TYPES];

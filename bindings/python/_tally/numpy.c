@@ -63,13 +63,8 @@ static PyObject *dtype_for(tly_py_state *s, PyObject *x, const tly_py_view *v, i
     return made;
 }
 
-static PyObject *shape_for(tly_py_state *s, PyObject *x, const tly_py_view *v,
-                           const tly_py_shape *shape)
+static PyObject *tuple_of(const tly_py_shape *shape)
 {
-    if (v->kind == TLY_PY_KIND_NUMPY && shape->rank == v->shape.rank &&
-        memcmp(shape->sizes, v->shape.sizes, (size_t)shape->rank * sizeof(int64_t)) == 0) {
-        return PyObject_GetAttr(x, s->names[TLY_PY_SHAPE]);
-    }
     PyObject *made = PyTuple_New(shape->rank);
     for (int i = 0; made != NULL && i < shape->rank; i++) {
         PyObject *size = PyLong_FromLongLong(shape->sizes[i]);
@@ -80,6 +75,24 @@ static PyObject *shape_for(tly_py_state *s, PyObject *x, const tly_py_view *v,
     return made;
 }
 
+/* Calls come with one shape again and again, mostly: a tenth of a small call. */
+static PyObject *shape_for(tly_py_state *s, const tly_py_shape *shape)
+{
+    const size_t bytes = (size_t)shape->rank * sizeof(int64_t);
+    if (s->shape == NULL || s->shape_rank != shape->rank ||
+        memcmp(s->shape_sizes, shape->sizes, bytes) != 0) {
+        PyObject *made = tuple_of(shape), *before = s->shape;
+        if (made == NULL) {
+            return NULL;
+        }
+        s->shape = made;
+        s->shape_rank = shape->rank;
+        memcpy(s->shape_sizes, shape->sizes, bytes);
+        Py_XDECREF(before);
+    }
+    return Py_NewRef(s->shape);
+}
+
 static int new_array(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
                      const tly_py_shape *shape, int32_t shown_as)
 {
@@ -87,7 +100,7 @@ static int new_array(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py
     if (tly_py_use_numpy(s) != 0) {
         return -1;
     }
-    PyObject *sizes = shape_for(s, x, v, shape), *dtype = dtype_for(s, x, v, shown_as);
+    PyObject *sizes = shape_for(s, shape), *dtype = dtype_for(s, x, v, shown_as);
     f->object = sizes != NULL && dtype != NULL
                     ? PyObject_CallFunctionObjArgs(s->numpy_empty, sizes, dtype, NULL)
                     : NULL;
