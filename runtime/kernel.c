@@ -16,149 +16,10 @@
 #include "host/error.h"
 #include "host/fork.h"
 #include "host/thread.h"
-#include "problem/canonicalise.h"
 #include "problem/specialise.h"
-#include "vulkan/profile.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- what is asked for ----------------------------------------------------------------------- */
-
-static tally_status take_options(const tally_kernel_options *options, tally_kernel_options *known,
-                                 tally_error *error)
-{
-    *known = (tally_kernel_options){ .size = sizeof *known };
-    return options == NULL
-               ? TALLY_OK
-               : tly_struct_take(known, sizeof *known, options, "tally_kernel_options", error);
-}
-
-/* The arguments of tly_vulkan_find as one: drivers want stack, too. */
-typedef struct finding {
-    tally_context *context;
-    const char *device;
-    tally_vulkan **vulkan;
-} finding;
-
-static tally_status find_vulkan(void *state, tally_error *error)
-{
-    const finding *f = state;
-    return tly_vulkan_find(f->context, f->device, f->vulkan, error);
-}
-
-/* The target: a level, a Vulkan device that is here, or one that a profile describes. */
-tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
-                                tly_request *request, tally_error *error)
-{
-    request->vulkan = NULL;
-    request->level = TLY_LEVEL_NONE;
-    if (known->profile != NULL) {
-        tly_profile profile;
-        tally_status status = known->device == NULL
-                                  ? tly_profile_parse(known->profile, &profile, error)
-                                  : tly_fail(error, TALLY_INVALID, "usage",
-                                             "device and profile exclude each other");
-        if (status == TALLY_OK) {
-            request->caps = profile.caps;
-            memcpy(request->target, profile.device, sizeof request->target);
-        }
-        return status;
-    }
-    tally_status status = tly_device_level(known->device, &request->level, error);
-    if (status == TALLY_OK && request->level == TLY_LEVEL_NONE) {
-        finding f = { context, known->device, &request->vulkan };
-        status = tly_stack_call(find_vulkan, &f, error);
-        if (status == TALLY_OK) {
-            request->caps = *tly_vulkan_caps(request->vulkan);
-            snprintf(request->target, sizeof request->target, "%.63s",
-                     tly_vulkan_name(request->vulkan));
-        } else if (error != NULL && (status == TALLY_INVALID || error->hint[0] == 0)) {
-            tly_device_hint(error);
-        }
-    }
-    return status;
-}
-
-static void find_problem(const tally_kernel_options *known, tly_request *request)
-{
-    tly_problem *p = &request->problem;
-    request->plan = known->plan != NULL ? known->plan : "";
-    tly_canonicalise_resolved(&request->full, p, &request->geometry);
-    if (request->level == TLY_LEVEL_NONE) {
-        tly_specialise_for_device(p);
-    }
-}
-
-/* The only place that refuses words for what they are fused with: everything that makes kernels
- * begins here. */
-static tally_status refuse_stages(const tally_descriptor *full, tally_error *error)
-{
-    const char *field = tly_unmade_field(full);
-    return field == NULL ? TALLY_OK
-                         : tly_fail(error, TALLY_UNSUPPORTED, field,
-                                    "no kernels exist for words with %s", field);
-}
-
-/* A kernel that runs needs every size. */
-static tally_status take(const tally_descriptor *descriptor, const tally_kernel_options *options,
-                         tly_asked asked, tally_kernel_options *known, tly_request *request,
-                         tally_error *error)
-{
-    if (descriptor == NULL) {
-        return tly_fail(error, TALLY_INVALID, "usage", "the descriptor is NULL");
-    }
-    tally_status status = take_options(options, known, error);
-    if (status == TALLY_OK) {
-        status = tly_descriptor_resolve(descriptor, &request->full, error);
-    }
-    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
-        status = refuse_stages(&request->full, error);
-    }
-    if (status == TALLY_OK && asked == TLY_ASKED_RUN && tly_has_open_size(&request->full)) {
-        tly_fail(error, TALLY_INVALID, "sizes", "a kernel that runs needs every size; one is open");
-        tly_error_hint(error,
-                       "put a number for each ?; word, plan and kir can be inspected as it is");
-        return TALLY_INVALID;
-    }
-    return status;
-}
-
-tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tly_asked asked,
-                                 tly_request *request, tally_error *error)
-{
-    tally_kernel_options known;
-    tally_status status = take(descriptor, options, asked, &known, request, error);
-    if (status == TALLY_OK) {
-        status = tly_request_target(context, &known, request, error);
-    }
-    if (status == TALLY_OK && asked != TLY_ASKED_WORD) {
-        find_problem(&known, request);
-    }
-    return status;
-}
-
-tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
-                             const tally_kernel_options *options, tly_request *request,
-                             tally_error *error)
-{
-    tally_kernel_options known;
-    tally_status status = take(descriptor, options, TLY_ASKED_RUN, &known, request, error);
-    if (status == TALLY_OK && (known.device != NULL || known.profile != NULL)) {
-        status = tly_fail(error, TALLY_INVALID, "usage",
-                          "the device is given: options must name none, and no profile");
-    }
-    if (status != TALLY_OK) {
-        return status;
-    }
-    request->level = TLY_LEVEL_NONE;
-    request->vulkan = vulkan;
-    request->caps = *tly_vulkan_caps(vulkan);
-    find_problem(&known, request);
-    return TALLY_OK;
-}
 
 /* --- preparing the launch ------------------------------------------------------------------ */
 
@@ -250,7 +111,7 @@ static digest look_at(const tally_context *context, const tally_descriptor *d,
     int level = TLY_LEVEL_NONE; /* "cpu", found out only when it is made */
     if (options != NULL) {
         tally_kernel_options known;
-        if (take_options(options, &known, NULL) != TALLY_OK ||
+        if (tly_kernel_options_take(options, &known, NULL) != TALLY_OK ||
             (known.plan != NULL && known.plan[0] != 0) || known.profile != NULL ||
             tly_device_level(known.device, &level, NULL) != TALLY_OK || level == TLY_LEVEL_NONE) {
             return none;
@@ -298,31 +159,35 @@ static tally_status make_gpu(void *state, tally_error *error)
 }
 
 /* What the kernel runs, and the creation is told. */
-static tally_status make(tally_kernel *k, const tly_request *request, int full, tally_error *error)
+static tally_status make(tally_kernel *k, const tly_request *request, tly_want want,
+                         tally_error *error)
 {
     gpu_making gpu = { request, &k->gpu };
     const int on_device = request->vulkan != NULL && !request->geometry.empty;
     const uint64_t start = tly_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tally_status status = TALLY_OK;
+    if (on_device && want == TLY_WANT_FOUND) {
+        return TALLY_OK;
+    }
     if (on_device) {
         status = tly_stack_call(make_gpu, &gpu, error); /* which tells, too */
     } else if (request->geometry.empty) {
         k->empty = 1; /* nothing to compute, so nothing to make */
     } else {
-        status = tly_native_get(k->context, request, full, &k->object, &origin, error);
+        status = tly_native_get(k->context, request, want, &k->object, &origin, error);
     }
     if (status == TALLY_NO_GENERATOR) {
         status = tly_fail_never(k->context, request, error);
     }
-    if (!on_device) {
+    if (!on_device && (k->empty || k->object != NULL || status != TALLY_OK)) {
         tly_log_creation(k->context, request, &origin, start, status, error);
     }
     return status;
 }
 
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
-                           const tally_kernel_options *options, const seen *s, int full,
+                           const tally_kernel_options *options, const seen *s, tly_want want,
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
@@ -348,10 +213,10 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     k->seen_words = s->sum.count;
     memcpy(k->seen, s->words, s->sum.count * sizeof s->words[0]);
     atomic_init(&k->refs, 1);
-    status = make(k, &request, full, error);
-    if (status != TALLY_OK) {
+    status = make(k, &request, want, error);
+    if (status != TALLY_OK || (!k->empty && k->object == NULL && k->gpu == NULL)) {
         free(k);
-        return status;
+        return status; /* or what was looked for is not in memory */
     }
     if (!k->empty) {
         tly_prepared_check(&k->prepared, &request.problem, &request.geometry);
@@ -373,15 +238,16 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     return TALLY_OK;
 }
 
-tally_status tally_kernel_create(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tally_kernel **kernel,
-                                 tally_error *error)
+/* An orphan looks into its own table alone, and finds nothing else. */
+static tally_status get(tally_context *context, const tally_descriptor *descriptor,
+                        const tally_kernel_options *options, tly_want want, tally_kernel **kernel,
+                        tally_error *error)
 {
     if (context == NULL || kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "the context or the place for the kernel is NULL");
     }
-    if (tly_fork_orphan()) {
+    if (tly_fork_orphan() && want != TLY_WANT_FOUND) {
         return tly_busy(error);
     }
     seen s;
@@ -393,11 +259,31 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
         return TALLY_OK;
     }
     if (!tly_fork_enter()) {
-        return tly_busy(error);
+        return want == TLY_WANT_FOUND ? TALLY_OK : tly_busy(error);
     }
     s.sum = sum;
-    tally_status status = create(context, descriptor, options, &s, 0, kernel, error);
+    tally_status status = create(context, descriptor, options, &s, want, kernel, error);
     tly_fork_leave();
+    return status;
+}
+
+tally_status tally_kernel_create(tally_context *context, const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tally_kernel **kernel,
+                                 tally_error *error)
+{
+    return get(context, descriptor, options, TLY_WANT_CODE, kernel, error);
+}
+
+tally_status tally_kernel_find(tally_context *context, const tally_descriptor *descriptor,
+                               const tally_kernel_options *options, tally_kernel **kernel,
+                               tally_error *error)
+{
+    tally_kernel *found = NULL;
+    tally_status status = get(context, descriptor, options, TLY_WANT_FOUND,
+                              kernel != NULL ? &found : NULL, error);
+    if (status == TALLY_OK) {
+        *kernel = found;
+    }
     return status;
 }
 
@@ -413,8 +299,9 @@ tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *des
 {
     const seen none = { .sum = { .count = 0 } };
     tally_kernel *kernel = NULL;
-    tally_status status = create(context, descriptor, options, &none, 1, &kernel, error);
-    if (status == TALLY_OK) {
+    tally_status status = create(context, descriptor, options, &none, TLY_WANT_FULL, &kernel,
+                                 error);
+    if (kernel != NULL) {
         tly_kernel_drop(kernel);
     }
     return status;

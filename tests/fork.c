@@ -121,8 +121,15 @@ static void what_an_orphan_may(tally_context *context, tally_kernel *kernel)
     EXPECT(error.status == TALLY_BUSY && error.message[0] != 0);
     tally_context *other = NULL;
     EXPECT(tally_context_create(NULL, &other, &error) == TALLY_BUSY && other == NULL);
+    EXPECT(tally_context_shared(&other, &error) == TALLY_BUSY && other == NULL);
     tally_descriptor d;
+    tally_kernel *found = NULL;
+    EXPECT(tally_descriptor_parse("cumsum:i64:400:axis=0", &d, &error) == TALLY_OK);
+    EXPECT(tally_kernel_find(context, &d, NULL, &found, &error) == TALLY_OK && found == kernel);
+    EXPECT(runs(found));
+    tally_kernel_destroy(&found);
     EXPECT(tally_descriptor_parse("cumsum:i64:4:axis=0", &d, &error) == TALLY_OK);
+    EXPECT(tally_kernel_find(context, &d, NULL, &found, &error) == TALLY_OK && found == NULL);
     EXPECT(tally_inspect(context, &d, NULL, TALLY_STAGE_WORD, no_text, NULL, &error) == TALLY_BUSY);
     tally_stats stats = { .size = sizeof stats };
     tally_context_stats(context, &stats);

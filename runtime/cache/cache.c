@@ -299,6 +299,22 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
     return get(cache, key, 1, object, origin, error);
 }
 
+tly_object *tly_cache_find(tly_cache *cache, const tly_key *key)
+{
+    uint64_t hash = tly_key_hash(key);
+    pthread_mutex_lock(&cache->lock);
+    tly_object *object = find(cache, hash, key);
+    if (object != NULL && object->state >= QUICK) {
+        tly_object_hold(object);
+        cache->hits++;
+        tly_cache_touch(cache, object);
+    } else {
+        object = NULL;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return object;
+}
+
 tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error)
 {
     uint64_t hash = tly_key_hash(key);

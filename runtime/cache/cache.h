@@ -48,6 +48,10 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **ob
 tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
                                 tly_origin *origin, tally_error *error);
 
+/* What is in memory and can run; the caller gets a reference. NULL: there is no such code yet.
+ * Waits for nothing that is being made. */
+tly_object *tly_cache_find(tly_cache *cache, const tly_key *key);
+
 /* Whether tly_cache_get would have code, without making any: it is in memory or stored, or `check`
  * of the backend finds nothing wrong. Not for backends without one. */
 tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error);

@@ -8,6 +8,7 @@
 
 #include "../cpu/cpu.h"
 #include "../host/checked.h"
+#include "../host/env.h"
 #include "../host/error.h"
 #include "backend.h"
 #include "thread_cache.h"
@@ -111,6 +112,10 @@ static void tell(const tally_context *c)
     const tly_log *log = &c->store.log;
     const int level = tly_level_host();
     char brand[64];
+    if (tly_env_threads(TLY_MAX_THREADS) < 0) {
+        tly_log_say(log, TALLY_LOG_WARNING,
+                    "TALLY_THREADS is not used: it is no number from 0 to %d", TLY_MAX_THREADS);
+    }
     if (!tly_log_tells(log, TALLY_LOG_REASON)) {
         return;
     }
@@ -118,16 +123,25 @@ static void tell(const tally_context *c)
     tly_log_say(
         log, TALLY_LOG_REASON,
         "cpu is %s: the highest level that %s and the system run; threads: %d; disk cache: %s",
-        level != TLY_LEVEL_NONE ? tly_level_name(level) : "none", brand, (int)c->threads,
+        level != TLY_LEVEL_NONE ? tly_level_name(level) : "none", brand,
+        (int)tally_context_threads(c),
         c->store.folder != NULL ? c->store.folder
         : c->store.load != NULL ? "the program's"
                                 : "none");
 }
 
+/* What a context has that names no number of threads. */
+static int32_t default_threads(void)
+{
+    const int wanted = tly_env_threads(TLY_MAX_THREADS);
+    return wanted > 0 ? wanted : tly_cpu_count();
+}
+
 static tally_status fill(tally_context *context, const tally_context_options *options,
                          tally_error *error)
 {
-    context->threads = options->threads > 0 ? options->threads : tly_cpu_count();
+    context->usual = options->threads > 0 ? options->threads : default_threads();
+    atomic_init(&context->threads, context->usual);
     context->most = options->threads > 0 ? options->threads : TLY_MAX_THREADS;
     context->parallel = options->parallel;
     context->parallel_user = options->parallel_user;
@@ -218,6 +232,9 @@ void tally_context_destroy(tally_context **context)
     }
     tally_context *c = *context;
     *context = NULL;
+    if (c == tly_context_shared_now()) {
+        return;
+    }
     /* An orphan cannot end what vanished threads held. */
     if (!tly_fork_enter()) {
         return;
@@ -237,6 +254,24 @@ void tally_context_destroy(tally_context **context)
     free(c->generator_path);
     free(c);
     tly_fork_leave();
+}
+
+tally_status tally_context_set_threads(tally_context *context, int32_t threads, tally_error *error)
+{
+    if (context == NULL || threads < 0 || threads > context->most) {
+        return context == NULL
+                   ? tly_fail(error, TALLY_INVALID, "usage", "the context is NULL")
+                   : tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 to %d",
+                              (int)threads, (int)context->most);
+    }
+    atomic_store_explicit(&context->threads, threads > 0 ? threads : context->usual,
+                          memory_order_relaxed);
+    return TALLY_OK;
+}
+
+int32_t tally_context_threads(const tally_context *context)
+{
+    return context != NULL ? atomic_load_explicit(&context->threads, memory_order_relaxed) : 0;
 }
 
 void tally_context_stats(const tally_context *context, tally_stats *stats)

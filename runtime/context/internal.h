@@ -60,8 +60,9 @@ typedef struct tly_context_limits {
 } tly_context_limits;
 
 struct tally_context {
-    int32_t threads; /* of a run that names no number */
-    int32_t most;    /* of any run */
+    _Atomic int32_t threads; /* of a run that names no number */
+    int32_t usual;           /* what `threads` was at first */
+    int32_t most;            /* of any run */
     tally_parallel_for parallel;
     void *parallel_user;
     uint32_t isolate; /* ms that the helper may take; 0: kernels are made in this process */
@@ -136,6 +137,9 @@ tally_status tly_struct_take(void *to, size_t known, const void *from, const cha
 tally_status tly_buffers_take(const tally_buffers *buffers, tly_pointers *pointers,
                               tally_error *error);
 
+/* shared.c: the context of tally_context_shared; NULL: there is none yet. */
+tally_context *tly_context_shared_now(void);
+
 /* context.c: TALLY_BUSY with its message. */
 tally_status tly_busy(tally_error *error);
 
@@ -146,7 +150,7 @@ void tly_context_set_generator(tally_context *context, const tly_generator *gene
 tally_status tly_generator_find(tally_context *context, const tly_generator **generator,
                                 tally_error *error);
 
-/* kernel.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
+/* request.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
  * exists for. Open sizes are TALLY_INVALID for a kernel that runs. */
 typedef enum tly_asked {
     TLY_ASKED_RUN,  /* for a kernel that runs */
@@ -168,18 +172,29 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
                                  const tally_kernel_options *options, tly_asked asked,
                                  tly_request *request, tally_error *error);
 
-/* kernel.c: the same for a Vulkan device that the options do not name. */
+/* request.c: the same for a Vulkan device that the options do not name. */
 tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
-/* kernel.c: the target of options that are whole; nothing else of the request is set. */
+/* request.c: options of any version as this one's; NULL are the defaults. */
+tally_status tly_kernel_options_take(const tally_kernel_options *options,
+                                     tally_kernel_options *known, tally_error *error);
+
+/* request.c: the target of options that are whole; nothing else of the request is set. */
 tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
                                 tly_request *request, tally_error *error);
 
-/* native.c: the code for a request that is for a CPU, `full`: never quick code alone; the caller
- * gets a reference. */
-tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
+/* What a creation is content with. */
+typedef enum tly_want {
+    TLY_WANT_CODE, /* quick code, too */
+    TLY_WANT_FULL, /* never quick code alone */
+    TLY_WANT_FOUND /* what is in memory, or nothing */
+} tly_want;
+
+/* native.c: the code for a request that is for a CPU; the caller gets a reference. *native stays as
+ * it was if only what is in memory is wanted, and it is not there. */
+tally_status tly_native_get(tally_context *context, const tly_request *request, tly_want want,
                             tly_native_code **native, tly_origin *origin, tally_error *error);
 
 /* native.c: whether tly_native_get would have code, without making any. */

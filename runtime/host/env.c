@@ -111,3 +111,21 @@ int tly_env_perf(void)
     static int known = -1;
     return level(&known, "TALLY_PERF");
 }
+
+int tly_env_threads(int most)
+{
+    static int known = -2;
+    pthread_mutex_lock(&lock);
+    if (known == -2) {
+        const char *now = secure_getenv("TALLY_THREADS");
+        char *end = NULL;
+        const int number = now != NULL && now[0] >= '0' && now[0] <= '9';
+        long value = number ? strtol(now, &end, 10) : -1;
+        known = now == NULL || now[0] == 0             ? 0
+                : number && *end == 0 && value <= most ? (int)value
+                                                       : -1;
+    }
+    int value = known;
+    pthread_mutex_unlock(&lock);
+    return value;
+}

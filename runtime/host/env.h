@@ -25,4 +25,8 @@ tally_status tly_env_dump(const char **value, tally_error *error);
 int tly_env_verbose(void);
 int tly_env_perf(void);
 
+/* TALLY_THREADS, if it is a number from 0 to `most`; 0 where it is unset or empty, or if privileges
+ * are raised; -1 where it is anything else. Thread-safe. */
+int tly_env_threads(int most);
+
 #endif

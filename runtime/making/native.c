@@ -240,15 +240,22 @@ static void find_facts(const tly_request *request, facts *f)
     strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
 }
 
-tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
+tally_status tly_native_get(tally_context *context, const tly_request *request, tly_want want,
                             tly_native_code **native, tly_origin *origin, tally_error *error)
 {
     facts f;
     find_facts(request, &f);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
-    tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
-                               : tly_cache_get(&context->cache, &key, &object, origin, error);
+    if (want == TLY_WANT_FOUND) {
+        object = tly_cache_find(&context->cache, &key);
+        origin->from = TLY_FROM_MEMORY;
+        *native = object != NULL ? (tly_native_code *)object : *native;
+        return TALLY_OK;
+    }
+    tally_status status = want == TLY_WANT_FULL
+                              ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
+                              : tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
         *native = (tly_native_code *)object;
     } else if (status == TALLY_NO_GENERATOR) {

@@ -86,7 +86,7 @@ static void work(void *state, int64_t task)
 /* Making a kernel wants a CPU for itself, whatever number of threads a run would take. */
 static int64_t tasks_for(const tally_context *context, size_t count)
 {
-    int64_t tasks = context->threads;
+    int64_t tasks = tally_context_threads(context);
     int64_t cpus = context->limits.cpus > 0 ? context->limits.cpus : context->limits.host_cpus;
     tasks = tasks < cpus ? tasks : cpus;
     return (size_t)tasks < count ? tasks : (int64_t)count;

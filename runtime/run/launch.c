@@ -180,7 +180,8 @@ static int cut(tly_run *run, int64_t threads)
 static int64_t threads_for(const tally_kernel *k, const tally_run_options *with)
 {
     const tally_context *context = k->context;
-    int64_t threads = with == NULL || with->threads == 0 ? context->threads : with->threads;
+    int64_t threads = with == NULL || with->threads == 0 ? tally_context_threads(context)
+                                                         : with->threads;
     int64_t worth = 1 + k->bytes / k->split_bytes;
     threads = threads < context->most ? threads : context->most;
     threads = threads < worth ? threads : worth;
@@ -345,7 +346,7 @@ static tally_status run_told(const tally_kernel *k, const tly_pointers *p,
         tly_log_say(log, TALLY_LOG_REASON,
                     "%s: threads: %lld bytes, a thread is worth %lld; %d in the context, %d CPUs",
                     k->word, (long long)k->bytes, (long long)k->split_bytes,
-                    (int)k->context->threads, (int)tly_cpu_count());
+                    (int)tally_context_threads(k->context), (int)tly_cpu_count());
     }
     return status;
 }

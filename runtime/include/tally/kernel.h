@@ -81,7 +81,8 @@ typedef enum tally_compile_mode {
  *  The macros are valid in C99 and C++11. */
 typedef struct tally_context_options {
     size_t size;                 /**< sizeof(tally_context_options) */
-    int32_t threads;             /**< most threads of a run; 0: the CPUs of the affinity mask */
+    int32_t threads;             /**< most threads of a run; 0: TALLY_THREADS, else the CPUs of the
+                                      affinity mask */
     uint32_t cache_kernels;      /**< most generated kernels in memory; 0: 4096 */
     tally_parallel_for parallel; /**< the host's threads; NULL: Tally's own pool, which starts when
                                       it is first used */
@@ -159,9 +160,30 @@ typedef struct tally_context_options {
 TALLY_API tally_status tally_context_create(const tally_context_options *options,
                                             tally_context **context, tally_error *error);
 
+/**
+ * Returns the context that the process has once. It is for libraries that a program loads side by
+ * side, such as a Python extension and a plug-in of another framework: they share kernels and
+ * threads. The first call makes the context, with the defaults of all options; later calls return
+ * the same one. Nobody owns it: tally_context_destroy leaves it as it is. Thread-safe.
+ */
+TALLY_API tally_status tally_context_shared(tally_context **context, tally_error *error);
+
 /** Destroys the context and sets *context to NULL. All calls with it must have returned, and its
- *  kernels must be destroyed. NULL is valid. */
+ *  kernels must be destroyed. NULL is valid. The context of tally_context_shared is not
+ *  destroyed. */
 TALLY_API void tally_context_destroy(tally_context **context);
+
+/**
+ * Sets the most threads of runs that name no number; 0 stands for the number that the context was
+ * made with. Runs that have begun keep their number. Returns TALLY_INVALID if the number is
+ * negative or above tally_context_options.threads, where these were given, else above 1024.
+ * Thread-safe.
+ */
+TALLY_API tally_status tally_context_set_threads(tally_context *context, int32_t threads,
+                                                 tally_error *error);
+
+/** Returns the most threads of runs that name no number; 0 if the context is NULL. Thread-safe. */
+TALLY_API int32_t tally_context_threads(const tally_context *context);
 
 /** How a kernel is made. */
 typedef struct tally_kernel_options {
@@ -199,6 +221,21 @@ TALLY_API tally_status tally_kernel_create(tally_context *context,
                                            const tally_descriptor *descriptor,
                                            const tally_kernel_options *options,
                                            tally_kernel **kernel, tally_error *error);
+
+/**
+ * Looks for the kernel of a descriptor in memory only: *kernel is NULL if the context does not have
+ * its code yet. The call opens nothing, makes nothing and waits for no kernel in the making, so it
+ * takes about a microsecond at most. It is for callers that hold a lock which they give up for
+ * tally_kernel_create, such as an interpreter's. Kernels for Vulkan devices are never found.
+ *
+ * In a child that was forked while a call of its parent was in flight, it finds the kernels that
+ * the calling thread has used, and these run.
+ *
+ * Arguments and errors are those of tally_kernel_create. Thread-safe.
+ */
+TALLY_API tally_status tally_kernel_find(tally_context *context, const tally_descriptor *descriptor,
+                                         const tally_kernel_options *options, tally_kernel **kernel,
+                                         tally_error *error);
 
 /**
  * Makes the kernels for `count` descriptors ahead of time, so that later creations find them. The

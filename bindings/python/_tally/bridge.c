@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors of torch that are more than their elements. DLPack drops gradients and the tangents of
+ * forward mode, and reads a lazily negated tensor as if it were none, all without a word. Such
+ * tensors go to tally.torch, whose function `plain(name, x, options)` knows torch's ways. Where
+ * that module is missing they are refused.
+ */
+#include "call.h"
+
+/* A method's answer, or an attribute: 1 for true, 0 for false, -1 with an exception. */
+static int truth(PyObject *value)
+{
+    const int is = value == Py_False ? 0 : value == NULL ? -1 : PyObject_IsTrue(value);
+    Py_XDECREF(value);
+    return is;
+}
+
+/* Whether a level of forward mode is open, in which tensors may have tangents. */
+static int in_forward_mode(tly_py_state *s)
+{
+    if (s->torch_levels == NULL) {
+        s->torch_levels = PyImport_ImportModule("torch.autograd.forward_ad");
+        if (s->torch_levels == NULL) {
+            PyErr_Clear();
+            s->torch_levels = Py_NewRef(Py_None);
+        }
+    }
+    PyObject *level = s->torch_levels != Py_None
+                          ? PyObject_GetAttr(s->torch_levels, s->names[TLY_PY_CURRENT_LEVEL])
+                          : NULL;
+    const long open = level != NULL ? PyLong_AsLong(level) : -1;
+    PyErr_Clear(); /* the name is torch's own, and may go */
+    Py_XDECREF(level);
+    return open >= 0;
+}
+
+int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
+{
+    if (kind != TLY_PY_KIND_TORCH) {
+        return kind == TLY_PY_KIND_TORCH_OTHER;
+    }
+    int is = truth(PyObject_GetAttr(x, s->names[TLY_PY_REQUIRES_GRAD]));
+    if (is == 0) {
+        is = truth(PyObject_CallMethodObjArgs(x, s->names[TLY_PY_IS_NEG], NULL));
+    }
+    if (is < 0) {
+        PyErr_Clear();
+    }
+    return is != 0;
+}
+
+int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind)
+{
+    return tly_py_is_more(s, x, kind) || (kind == TLY_PY_KIND_TORCH && in_forward_mode(s));
+}
+
+static PyObject *options_of(const tly_py_call *c)
+{
+    PyObject *options = PyDict_New();
+    for (int i = 0; options != NULL && i < TLY_PY_OPTION_COUNT; i++) {
+        if (c->option[i] != NULL && PyDict_SetItem(options, c->s->names[i], c->option[i]) != 0) {
+            Py_CLEAR(options);
+        }
+    }
+    return options;
+}
+
+static PyObject *ask(const tly_py_call *c, PyObject *bridge)
+{
+    PyObject *options = options_of(c), *name = PyUnicode_FromString(c->op->name);
+    PyObject *plain = PyObject_GetAttrString(bridge, "plain");
+    PyObject *result = options != NULL && name != NULL && plain != NULL
+                           ? PyObject_CallFunctionObjArgs(plain, name, c->x, options, NULL)
+                           : NULL;
+    Py_XDECREF(plain);
+    Py_XDECREF(name);
+    Py_XDECREF(options);
+    return result;
+}
+
+/* tally.torch; NULL, and no exception, if there is none. */
+static PyObject *import_bridge(void)
+{
+    PyObject *bridge = PyImport_ImportModule("tally.torch");
+    if (bridge == NULL && PyErr_ExceptionMatches(PyExc_ImportError)) {
+        PyErr_Clear();
+    }
+    return bridge;
+}
+
+PyObject *tly_py_bridge(const tly_py_call *c)
+{
+    PyObject *bridge = import_bridge(), *result = NULL;
+    if (bridge != NULL) {
+        result = ask(c, bridge);
+        Py_DECREF(bridge);
+    } else if (!PyErr_Occurred()) {
+        tly_py_fail(c->s, "in", "x.detach().resolve_neg()",
+                    "the tensor has a gradient, a tangent or a negative bit, or is of a subclass, "
+                    "which the result would lack");
+    }
+    return result;
+}
+
+PyObject *tly_py_bridge_refused(const tly_py_call *c)
+{
+    PyObject *type, *value, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !PyErr_ExceptionMatches(PyExc_BufferError)) {
+        return NULL;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *bridge = import_bridge();
+    if (bridge == NULL) {
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    PyObject *result = ask(c, bridge);
+    Py_DECREF(bridge);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return result;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calling a kernel with arrays. The kernel trusts what it is given, so every array is compared with
+ * the word first: its dtype, its shape, and that its elements lie where the word says.
+ */
+#include "kernel.h"
+
+#include "call.h"
+
+#include <string.h>
+
+/* The tensors of a kernel, in the order of tally_buffers. */
+enum {
+    IN,
+    OUT,
+    FIRST_OPERAND,
+    OFFSETS = FIRST_OPERAND + TALLY_MAX_OPERANDS,
+    CARRY_IN,
+    CARRY_OUT,
+    TENSORS
+};
+
+static const char *const names[TENSORS] = { "in", "out",     "a",        "b",        "c",
+                                            "d",  "offsets", "carry_in", "carry_out" };
+
+/* What the word says of a tensor. */
+typedef struct wanted {
+    int is_there;
+    tly_py_shape shape;
+    const int64_t *strides; /* NULL: packed */
+    int64_t offset;         /* with strides: elements from the pointer to the first */
+} wanted;
+
+typedef struct kernel_call {
+    tly_py_state *s;
+    const tly_py_kernel *k;
+    PyObject *given[TENSORS];
+    tly_py_view views[TENSORS];
+    int viewed; /* a bit for each */
+    void *at[TENSORS];
+    int32_t threads;
+} kernel_call;
+
+/* --- what the word says ----------------------------------------------------------------------- */
+
+static wanted want_operand(const tally_descriptor *d, int i)
+{
+    const tally_operand *o = &d->operands[i];
+    wanted w = { .is_there = o->dtype != 0, .shape = { .dtype = o->dtype, .rank = d->rank } };
+    for (int k = 0; k < d->rank; k++) {
+        const int along = o->place != TALLY_PLACE_AXES || (o->axes >> k & 1);
+        w.shape.sizes[k] = along ? d->sizes[k] : 1;
+    }
+    if (o->place == TALLY_PLACE_STRIDES) {
+        w.strides = o->strides;
+        w.offset = o->offset;
+    }
+    return w;
+}
+
+static int want_result(tly_py_state *s, const tally_descriptor *d, wanted *w)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_dtype dtype;
+    if (tally_descriptor_result(d, &w->shape.rank, w->shape.sizes, &dtype, &error) != TALLY_OK) {
+        tly_py_raise(s, &error);
+        return -1;
+    }
+    w->shape.dtype = (int32_t)dtype;
+    w->is_there = 1;
+    if ((d->flags & TALLY_OUT_STRIDES) != 0) {
+        w->strides = d->out_strides;
+        w->offset = d->out_offset;
+    }
+    return 0;
+}
+
+static int want_carry(tly_py_state *s, const tally_descriptor *d, int32_t which, wanted *w)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_dtype dtype;
+    w->is_there = (d->carry & which) != 0;
+    if (!w->is_there) {
+        return 0;
+    }
+    if (tally_descriptor_carry(d, &w->shape.rank, w->shape.sizes, &dtype, &error) != TALLY_OK) {
+        tly_py_raise(s, &error);
+        return -1;
+    }
+    w->shape.dtype = (int32_t)dtype;
+    return 0;
+}
+
+static int want(tly_py_state *s, const tally_descriptor *d, int tensor, wanted *w)
+{
+    memset(w, 0, sizeof *w);
+    if (tensor == IN) {
+        w->is_there = 1;
+        w->shape.dtype = d->dtype;
+        w->shape.rank = d->rank;
+        memcpy(w->shape.sizes, d->sizes, sizeof d->sizes);
+        w->strides = (d->flags & TALLY_IN_STRIDES) != 0 ? d->in_strides : NULL;
+        w->offset = d->in_offset;
+    } else if (tensor == OUT) {
+        return want_result(s, d, w);
+    } else if (tensor < OFFSETS) {
+        *w = want_operand(d, tensor - FIRST_OPERAND);
+    } else if (tensor == OFFSETS) {
+        w->is_there = d->segment_dtype != 0;
+        w->shape = (tly_py_shape){ d->segment_dtype, 1, { d->segments + 1 } };
+    } else {
+        return want_carry(s, d, tensor == CARRY_IN ? TALLY_CARRY_IN : TALLY_CARRY_OUT, w);
+    }
+    return 0;
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+/* Input and output have exactly the word's shape. Of others sizes of 1 may be left out. */
+static int same_shape(int tensor, const tly_py_shape *a, const tly_py_shape *b)
+{
+    int i = 0, j = 0;
+    if (tensor == IN || tensor == OUT) {
+        return a->rank == b->rank &&
+               memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof(int64_t)) == 0;
+    }
+    for (;; i++, j++) {
+        while (i < a->rank && a->sizes[i] == 1) {
+            i++;
+        }
+        while (j < b->rank && b->sizes[j] == 1) {
+            j++;
+        }
+        if (i == a->rank || j == b->rank) {
+            return i == a->rank && j == b->rank;
+        }
+        if (a->sizes[i] != b->sizes[j]) {
+            return 0;
+        }
+    }
+}
+
+static int same_strides(const tly_py_view *v, const int64_t *strides)
+{
+    for (int i = 0; i < v->shape.rank; i++) {
+        if (v->shape.sizes[i] != 1 && v->strides[i] != strides[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int compare(const kernel_call *c, int tensor, const wanted *w)
+{
+    const tly_py_view *v = &c->views[tensor];
+    if (v->shape.dtype != w->shape.dtype) {
+        return tly_py_fail(c->s, names[tensor], NULL, "the array's dtype is %s, and the word's %s",
+                           tally_dtype_name((tally_dtype)v->shape.dtype),
+                           tally_dtype_name((tally_dtype)w->shape.dtype));
+    }
+    if (!same_shape(tensor, &v->shape, &w->shape)) {
+        char shapes[2][200];
+        tly_py_shape_text(&v->shape, shapes[0], sizeof shapes[0]);
+        tly_py_shape_text(&w->shape, shapes[1], sizeof shapes[1]);
+        return tly_py_fail(c->s, names[tensor], NULL, "the array's shape is %s, and the word's %s",
+                           shapes[0], shapes[1]);
+    }
+    if (w->strides == NULL ? !v->packed
+                           : v->shape.rank != w->shape.rank || !same_strides(v, w->strides)) {
+        return tly_py_fail(c->s, names[tensor],
+                           w->strides == NULL ? "numpy.ascontiguousarray(x)" : NULL,
+                           "the array's strides are not the word's");
+    }
+    return 0;
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+static int view_one(kernel_call *c, int tensor)
+{
+    wanted w;
+    PyObject *given = c->given[tensor];
+    if (want(c->s, &c->k->d, tensor, &w) != 0) {
+        return -1;
+    }
+    if (given == NULL) {
+        return 0; /* the run says what is missing */
+    }
+    if (!w.is_there) {
+        return tly_py_refuse(PyExc_TypeError, NULL, NULL, "the kernel's word has no %s",
+                             names[tensor]);
+    }
+    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
+        return tly_py_fail(c->s, names[tensor], "x.detach().resolve_neg()",
+                           "the tensor has more than its elements, such as a gradient");
+    }
+    if (tly_py_view_of(c->s, &c->views[tensor], given, names[tensor],
+                       tensor == OUT || tensor == CARRY_OUT) != 0) {
+        return -1;
+    }
+    c->viewed |= 1 << tensor;
+    if (compare(c, tensor, &w) != 0) {
+        return -1;
+    }
+    c->at[tensor] = c->views[tensor].data -
+                    (w.strides != NULL ? w.offset : 0) * tly_py_bytes(w.shape.dtype);
+    return 0;
+}
+
+static int run(const kernel_call *c)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_buffers b = TALLY_BUFFERS_INIT;
+    tally_run_options options = TALLY_RUN_OPTIONS_INIT;
+    PyThreadState *state = NULL;
+    options.threads = c->threads;
+    b.in = c->at[IN];
+    b.out = c->at[OUT];
+    for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
+        b.operand[i] = c->at[FIRST_OPERAND + i];
+    }
+    b.offsets = c->at[OFFSETS];
+    b.carry_in = c->at[CARRY_IN];
+    b.carry_out = c->at[CARRY_OUT];
+    if (tly_py_is_large(&c->views[IN].shape)) {
+        state = tly_py_unlock(c->s);
+    }
+    tally_status status = tally_kernel_run_buffers(c->k->kernel, &b, &options, &error);
+    if (state != NULL) {
+        tly_py_lock(c->s, state);
+    }
+    if (status != TALLY_OK) {
+        tly_py_raise(c->s, &error);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *result_new(kernel_call *c)
+{
+    wanted w;
+    tly_py_fresh f;
+    if (want(c->s, &c->k->d, OUT, &w) != 0) {
+        return NULL;
+    }
+    if (w.strides != NULL) {
+        tly_py_fail(c->s, "out", "pass out=", "the word has strides, which no new array has");
+        return NULL;
+    }
+    PyObject *x = c->given[IN];
+    if (tly_py_fresh_make(c->s, &f, x, &c->views[IN], &w.shape, w.shape.dtype) != 0) {
+        return NULL;
+    }
+    c->at[OUT] = f.data;
+    if (run(c) != 0) {
+        Py_DECREF(f.object);
+        return NULL;
+    }
+    return tly_py_fresh_take(c->s, &f, x, &c->views[IN], &w.shape,
+                             !tally_op_is_scan((tally_op)c->k->d.op));
+}
+
+static int take_option(kernel_call *c, PyObject *name, PyObject *value)
+{
+    if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
+        return tly_py_threads(value, &c->threads);
+    }
+    for (int i = OUT; i < TENSORS; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0) {
+            c->given[i] = value != Py_None ? value : NULL;
+            return 0;
+        }
+    }
+    return tly_py_refuse(PyExc_TypeError, NULL, NULL,
+                         "%R is none of out, threads, a, b, c, d, offsets, carry_in, carry_out",
+                         name);
+}
+
+static int take_arguments(kernel_call *c, PyObject *args, PyObject *options)
+{
+    const Py_ssize_t count = PyTuple_Size(args);
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    if (count < 1 || count > 2) {
+        PyErr_Format(PyExc_TypeError,
+                     "a kernel takes one array, out, and options by name; %zd arguments were given",
+                     count);
+        return -1;
+    }
+    c->given[IN] = PyTuple_GetItem(args, 0);
+    c->given[OUT] = count > 1 && PyTuple_GetItem(args, 1) != Py_None ? PyTuple_GetItem(args, 1)
+                                                                     : NULL;
+    while (options != NULL && PyDict_Next(options, &at, &name, &value)) {
+        if (take_option(c, name, value) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options)
+{
+    kernel_call c;
+    PyObject *result = NULL;
+    memset(&c, 0, offsetof(kernel_call, views));
+    memset(&c.viewed, 0, sizeof c - offsetof(kernel_call, viewed));
+    c.k = tly_py_kernel_of(self);
+    c.s = PyModule_GetState(c.k->module);
+    int status = take_arguments(&c, args, options);
+    for (int i = 0; status == 0 && i < TENSORS; i++) {
+        status = view_one(&c, i);
+    }
+    if (status == 0 && c.given[OUT] != NULL) {
+        result = run(&c) == 0 ? Py_NewRef(c.given[OUT]) : NULL;
+    } else if (status == 0) {
+        result = result_new(&c);
+    }
+    for (int i = 0; i < TENSORS; i++) {
+        if (c.viewed >> i & 1) {
+            tly_py_view_end(&c.views[i]);
+        }
+    }
+    return result;
+}
