@@ -99,7 +99,11 @@ typedef struct ort_api {
     ort_status *(*info_ints)(const ort_info *info, const char *name, int64_t *values,
                              size_t *count); /* KernelInfoGetAttributeArray_int64: values may be
                                                 NULL to ask for the count */
-    ort_unused unused_164[104];
+    ort_unused unused_164[85];
+    ort_status *(*info_constant)(const ort_info *info, size_t index, int *is_constant,
+                                 const ort_value **value); /* KernelInfoGetConstantInput_tensor,
+                                                              1.15 */
+    ort_unused unused_250[18];
     ort_status *(*infer_input)(const ort_infer *infer, size_t index,
                                ort_shape **shape); /* ShapeInferContext_GetInputTypeShape, 1.17 */
     ort_unused unused_269[1];
@@ -133,6 +137,7 @@ PLACE(release_status, 93);
 PLACE(release_shape, 99);
 PLACE(release_domain, 101);
 PLACE(info_ints, 163);
+PLACE(info_constant, 249);
 PLACE(infer_input, 268);
 PLACE(infer_output, 270);
 PLACE(parallel_for, 274);

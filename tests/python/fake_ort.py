@@ -18,7 +18,7 @@ ARGUMENTS = {
     "create_status": [ctypes.c_int, ctypes.c_char_p], "create_domain": [ctypes.c_char_p, P], "domain_add": [P, P],
     "add_domain": [P, P], "value_data": [P, P], "shape_type": [P, P], "shape_rank": [P, P],
     "shape_sizes": [P, P, N], "shape_names": [P, P, N], "shape_count": [P, P], "value_shape": [P, P],
-    "info_int": [P, ctypes.c_char_p, P], "info_ints": [P, ctypes.c_char_p, P, P], "input_count": [P, P],
+    "info_constant": [P, N, P, P], "info_int": [P, ctypes.c_char_p, P], "info_ints": [P, ctypes.c_char_p, P, P], "input_count": [P, P],
     "input": [P, N, P], "output": [P, N, P, N, P], "release_status": [P], "release_shape": [P],
     "release_domain": [P], "infer_input": [P, N, P], "infer_output": [P, N, P],
     "parallel_for": [P, TASK, N, N, P],
@@ -47,7 +47,8 @@ def store(at, kind, *values):
 
 
 class FakeOrt:
-    """`inputs` are arrays or None, and `attributes` those of the one node that is made. `fail` is the number of a
+    """`inputs` are arrays or None, and `attributes` those of the one node that is made. Input 1 is `constant` or
+    not. `fail` is the number of a
     call, from 0, that returns a status of its own: `failure`. `failed` is the name of that function."""
 
     kept = []  # Tally knows a table by its address, which no other may get
@@ -55,6 +56,7 @@ class FakeOrt:
     def __init__(self):
         self.kept.append(self)
         self.inputs, self.attributes, self.result = [], {}, None
+        self.constant = False
         self.statuses, self.domains, self.operators, self.registered = {}, set(), {}, []
         self.handed = {}  # shapes
         self.fresh = itertools.count(16)
@@ -155,6 +157,11 @@ class FakeOrt:
         raise AssertionError("no run asks for names")
 
     infer_input = infer_output = shape_names
+
+    def info_constant(self, info, index, is_constant, out):
+        store(is_constant, ctypes.c_int, self.constant)
+        if self.constant:
+            self.input(None, index, out)
 
     def info_int(self, info, name, out):
         value = self.attributes.get(name.decode())

@@ -2,8 +2,9 @@
 """tally.onnx: the official node tests, and what else the backend interface promises."""
 import numpy as np
 import pytest
+from conftest import need
 
-pytest.importorskip("onnx")
+need("onnx")
 
 from onnx import TensorProto as T
 from onnx import helper

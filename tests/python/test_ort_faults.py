@@ -25,13 +25,15 @@ def library(request):
     return ctypes.CDLL(tally.onnxruntime.library(request.param))
 
 
+@pytest.mark.parametrize("constant", [False, True])
 @pytest.mark.parametrize("name", NODES)
-def test_each_call_fails_in_turn(library, name):
+def test_each_call_fails_in_turn(library, name, constant):
     """The failure is passed on, or taken for a missing attribute, and everything that was handed out comes back."""
     fake = FakeOrt()
     assert fake.register(library) is None
     op = fake.operator(name)
     fake.inputs, fake.attributes, want = NODES[name]
+    fake.constant = constant and len(fake.inputs) > 1 and fake.inputs[1] is not None
     passed = 0
     for fail in range(100):
         fake.fail, fake.calls, fake.failure, fake.result = fail, 0, None, None

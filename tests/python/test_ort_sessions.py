@@ -8,9 +8,10 @@ import textwrap
 
 import numpy as np
 import pytest
+from conftest import need
 
-pytest.importorskip("onnx")
-ort = pytest.importorskip("onnxruntime")
+need("onnx")
+ort = need("onnxruntime")
 
 from onnx import TensorProto as T
 from onnx import helper
