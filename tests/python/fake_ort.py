@@ -56,7 +56,7 @@ class FakeOrt:
     def __init__(self):
         self.kept.append(self)
         self.inputs, self.attributes, self.result = [], {}, None
-        self.constant = False
+        self.constant, self.asked = False, set()
         self.statuses, self.domains, self.operators, self.registered = {}, set(), {}, []
         self.handed = {}  # shapes
         self.fresh = itertools.count(16)
@@ -161,7 +161,7 @@ class FakeOrt:
     def info_constant(self, info, index, is_constant, out):
         store(is_constant, ctypes.c_int, self.constant)
         if self.constant:
-            self.input(None, index, out)
+            store(out, P, index + 2)
 
     def info_int(self, info, name, out):
         value = self.attributes.get(name.decode())
@@ -181,6 +181,7 @@ class FakeOrt:
         store(out, N, len(self.inputs))
 
     def input(self, call, index, out):
+        self.asked.add(index)
         store(out, P, None if self.inputs[index] is None else index + 2)
 
     def output(self, call, index, sizes, rank, out):

@@ -50,6 +50,7 @@ def test_each_call_fails_in_turn(library, name, constant):
             np.testing.assert_array_equal(fake.result, want)
             break
     assert fake.failure is None and passed > 5
+    assert not fake.constant or 1 not in fake.asked  # a constant was read when the node was made
 
 
 def test_registration_fails_and_succeeds_later(library):
