@@ -1,14 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/ort.py: sessions of ONNX Runtime with its own kernels and with Tally's, in turns (docs/onnx.md). It needs onnx,
-onnxruntime, numpy and the package: PYTHONPATH=build/bindings/python bench/ort.py. --threads N, --rounds N."""
+"""Sessions of ONNX Runtime with its own kernels and with Tally's, in turns (docs/onnx.md): medians in microseconds.
+
+`--build` names the build folder with the package (-Dpython=true); `--threads` are those of a session; `--rounds` how
+often each takes its turn."""
 import argparse
+import importlib
+import os
+import pathlib
 import statistics
+import sys
 import time
 
 import numpy as np
 import onnxruntime as ort
-import tally.onnxruntime
 from onnx import TensorProto, helper
 
 CASES = [  # operator, sizes, axis
@@ -29,16 +33,18 @@ def session(op, sizes, axis, threads, with_tally):
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     if with_tally:
-        tally.onnxruntime.register(options, standard_domain=True)
+        importlib.import_module("tally.onnxruntime").register(options, standard_domain=True)
     return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def main():
-    p = argparse.ArgumentParser()
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--rounds", type=int, default=15)
     a = p.parse_args()
-    print("| operator, f32 | ONNX Runtime us | Tally us | ratio |\n|---|---|---|---|")
+    sys.path.insert(0, os.fspath(a.build / "bindings" / "python"))
+    print(f"| operator, f32, {a.threads} threads | ONNX Runtime {ort.__version__} | Tally | ratio |\n|---|---|---|---|")
     for op, sizes, axis in CASES:
         small = np.prod(sizes) < 1000
         calls = 2000 if small else 2
