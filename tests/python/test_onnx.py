@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import need
 
-need("onnx")
+onnx = need("onnx")
 
 from onnx import TensorProto as T
 from onnx import helper
@@ -93,7 +93,20 @@ def test_compatible():
     m = CASES[0].model
     assert tally.onnx.is_compatible(m)
     assert not tally.onnx.is_compatible(m, "CUDA:0")
-    assert tally.onnx.supports_device("CPU") and not tally.onnx.supports_device("CUDA")
+    assert tally.onnx.supports_device("CPU") and tally.onnx.supports_device("CPU:0")
+    for device in ("CUDA", "CUDA:1", "TPU"):
+        assert not tally.onnx.supports_device(device)
+        for refused in (lambda: tally.onnx.prepare(m, device), lambda: tally.onnx.run_node(m.graph.node[0], [X], device)):
+            with pytest.raises(ValueError, match=f"device: {device} "):
+                refused()
+
+
+def test_opsets_of_nodes():
+    old = node("ReduceSum", axes=[1], keepdims=0)
+    y, = tally.onnx.run_node(old, [X], opset_version=11)
+    np.testing.assert_array_equal(y, X.sum(1))
+    with pytest.raises(onnx.checker.ValidationError):
+        tally.onnx.run_node(old, [X], opset_version=13)
 
 
 def test_bad_axis():

@@ -10,7 +10,7 @@ import onnx.checker
 import onnx.numpy_helper
 from onnx import helper
 from onnx.backend.base import Backend as _Base
-from onnx.backend.base import BackendRep, Device, DeviceType
+from onnx.backend.base import BackendRep
 
 import tally
 
@@ -108,20 +108,30 @@ class Backend(_Base):
 
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
+        """A Model, whose method `run` takes the inputs."""
         super().prepare(model, device, **kwargs)  # checks it
+        cls._check_device(device)
         for node in model.graph.node:
             _check(node)
         return Model(model)
 
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, **kwargs):
+        """A tuple of the node's result. `opset_version` says which opset the node is of; otherwise it is the newest."""
+        cls._check_device(device)
         super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks it
         _check(node)
         return (_run(node, [None if i is None else numpy.asarray(i) for i in inputs]),)
 
     @classmethod
+    def _check_device(cls, device):
+        if not cls.supports_device(device):
+            raise ValueError(f"device: {device} is no device of tally.onnx; hint: CPU")
+
+    @classmethod
     def supports_device(cls, device):
-        return Device(device).type == DeviceType.CPU
+        """Whether the device is the CPU: "CPU" or "CPU:0"."""
+        return device.partition(":")[0] == "CPU"
 
 
 is_compatible = Backend.is_compatible
