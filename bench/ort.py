@@ -60,7 +60,8 @@ def main():
                     s.run(None, {"x": x})
                 kept.append((time.perf_counter() - start) / calls * 1e6)
         own, with_tally = map(statistics.median, times)
-        print(f"| {op} {'x'.join(map(str, sizes))}, axis {axis} | {own:.1f} | {with_tally:.1f} | {own / with_tally:.1f} |")
+        name = f"{op} {'x'.join(map(str, sizes))}, axis {axis}"
+        print(f"| {name} | {own:.1f} | {with_tally:.1f} | {own / with_tally:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

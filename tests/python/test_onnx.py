@@ -66,7 +66,8 @@ def test_axes_of_old_opsets_are_an_attribute():
 
 def test_graph_with_constants():
     nodes = [helper.make_node("CumSum", ["x", "axis"], ["s"]), helper.make_node("ReduceMax", ["s"], ["y"], keepdims=0)]
-    m = onnx_cases.model(nodes, [("x", T.INT64, [2, 3]), ("axis", T.INT64, [])], [("s", T.INT64, [2, 3]), ("y", T.INT64, [])],
+    m = onnx_cases.model(nodes, [("x", T.INT64, [2, 3]), ("axis", T.INT64, [])],
+                         [("s", T.INT64, [2, 3]), ("y", T.INT64, [])],
                          constants=[onnx_cases.tensor("axis", 0)])
     prepared = tally.onnx.prepare(m)
     for inputs in ([X], {"x": X}):
@@ -96,7 +97,8 @@ def test_compatible():
     assert tally.onnx.supports_device("CPU") and tally.onnx.supports_device("CPU:0")
     for device in ("CUDA", "CUDA:1", "TPU"):
         assert not tally.onnx.supports_device(device)
-        for refused in (lambda: tally.onnx.prepare(m, device), lambda: tally.onnx.run_node(m.graph.node[0], [X], device)):
+        for refused in (lambda: tally.onnx.prepare(m, device),
+                        lambda: tally.onnx.run_node(m.graph.node[0], [X], device)):
             with pytest.raises(ValueError, match=f"device: {device} "):
                 refused()
 

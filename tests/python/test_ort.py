@@ -130,7 +130,7 @@ TOLERANCE = {"bfloat16": 1e-2, "float16": 2e-3, "float32": 1e-6, "float64": 1e-1
 
 
 def by_values(model, x):
-    """What a session with Tally computes of an array of any dtype, bfloat16 too, which ONNX Runtime has no arrays of."""
+    """What a session with Tally computes of an array of any dtype, bfloat16 too, of which ONNX Runtime makes none."""
     type = model.graph.input[0].type.tensor_type.elem_type
     value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(x.view(f"u{x.itemsize}"), type)
     y, = session(model, "").run_with_ort_values(["y"], {"x": value})
@@ -159,7 +159,8 @@ def test_types_of_every_schema(schema):
             want = getattr(np, schema.name.lower())(wide, 1)
         node = helper.make_node(schema.name, ["x", *(a.name for a in axes)], ["y"], **attributes)
         out = T.INT64 if schema.name.startswith("Arg") else type
-        y = by_values(onnx_cases.model([node], [("x", type, [2, 3])], [("y", out, None)], schema.since_version, axes), x)
+        m = onnx_cases.model([node], [("x", type, [2, 3])], [("y", out, None)], schema.since_version, axes)
+        y = by_values(m, x)
         if y.dtype.kind in "iub":
             want = want.astype(y.dtype)  # truncated
         np.testing.assert_allclose(y.astype("f8"), want.astype("f8"), TOLERANCE.get(y.dtype.name, 0), err_msg=name)

@@ -130,7 +130,8 @@ def test_both_domains_in_one_session():
     options = ort.SessionOptions()
     tally.onnxruntime.register(options)
     tally.onnxruntime.register(options, standard_domain=True)
-    nodes = [helper.make_node("CumSum", ["x", "a"], ["s"]), helper.make_node("CumMax", ["s", "a"], ["y"], domain="tally")]
+    nodes = [helper.make_node("CumSum", ["x", "a"], ["s"]),
+             helper.make_node("CumMax", ["s", "a"], ["y"], domain="tally")]
     m = onnx_cases.model(nodes, [("x", T.FLOAT, [3])], [("y", T.FLOAT, None)], constants=[onnx_cases.tensor("a", 0)],
                          domains=["tally"])
     y, = ort.InferenceSession(m.SerializeToString(), options).run(None, {"x": np.array([1, -2, 4], "f4")})
@@ -171,7 +172,8 @@ def test_errors():
 
     def reduce(op, shape=(2, 3, 4), given=None, type=T.FLOAT, **attributes):
         n = helper.make_node(op, ["x"] if given is None else ["x", "a"], ["y"], domain="tally", **attributes)
-        return session(onnx_cases.model([n], [("x", type, list(shape))], [("y", T.INT64 if op[0] == "A" else type, None)],
+        out = T.INT64 if op.startswith("Arg") else type
+        return session(onnx_cases.model([n], [("x", type, list(shape))], [("y", out, None)],
                                         constants=[] if given is None else [onnx_cases.tensor("a", given)],
                                         domains=["tally"]))
 
@@ -215,12 +217,14 @@ def graphs(opset):
     swap = {"perm": [0, 2, 1]}
     for op in ("ReduceSum", "ReduceMean", "ReduceMax"):
         for keep in (0, 1):
-            yield [helper.make_node("Transpose", ["x"], ["t"], **swap), reduction(op, "t", "r", opset, [1], keepdims=keep),
+            yield [helper.make_node("Transpose", ["x"], ["t"], **swap),
+                   reduction(op, "t", "r", opset, [1], keepdims=keep),
                    helper.make_node("Transpose", ["r"], ["y"], **(swap if keep else {}))], [1], f"{op} {keep}"
     yield [helper.make_node("Transpose", ["x"], ["t"], **swap), helper.make_node("ArgMax", ["t"], ["r"], axis=1),
            helper.make_node("Cast", ["r"], ["f"], to=T.FLOAT), helper.make_node("Transpose", ["f"], ["y"], **swap)
            ], [1], "ArgMax"
-    yield [reduction("ReduceSum", "constant", "r", opset, [1]), helper.make_node("Add", ["r", "x"], ["y"])], [1], "constant"
+    yield [reduction("ReduceSum", "constant", "r", opset, [1]), helper.make_node("Add", ["r", "x"], ["y"])
+           ], [1], "constant"
     yield [reduction("ReduceMean", "x", "m", opset, [-1]), helper.make_node("Sub", ["x", "m"], ["d"]),
            helper.make_node("Pow", ["d", "two"], ["p"]), reduction("ReduceMean", "p", "v", opset, [-1]),
            helper.make_node("Add", ["v", "small"], ["e"]), helper.make_node("Sqrt", ["e"], ["s"]),
