@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/python.md and README.md, one after another, as a reader types them."""
+"""The examples of docs/python.md, docs/onnx.md and README.md, one after another, as a reader types them."""
 import doctest
 import pathlib
 import re
 
 import pytest
+from conftest import need
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
-def test_page(page):
+@pytest.mark.parametrize("page, libraries", [("docs/python.md", ()), ("README.md", ()),
+                                             ("docs/onnx.md", ("onnx", "onnxruntime"))])
+def test_page(page, libraries):
+    for library in libraries:
+        need(library)
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python.*\n((?:(?!```).*\n)*)```$", text, re.M)
     assert blocks and all(">>> " in block for block in blocks)
