@@ -163,8 +163,11 @@ kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
-/* Whether elements may be heads: then they have one part more, i1s, which this takes off. */
+/* Whether elements may be heads: then they have one part more, i1s, which is given to an element
+ * that is alone, and taken off. */
 int tly_has_heads(const tly_build *c);
+kir_value tly_element_alone(tly_build *c, const tly_place *at, kir_value x);
+kir_value tly_give_head(tly_build *c, kir_value element, kir_value head);
 /* i1s: the elements at a place are marked. */
 kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes);
 kir_value tly_take_head(tly_build *c, kir_value *element);

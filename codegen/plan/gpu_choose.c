@@ -181,7 +181,8 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
     int64_t busy = busy_lanes(p, caps, plan) * plan->vector;
     int64_t pieces = busy / (lanes > 0 ? lanes : 1);
     /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    if (tly_gpu_is_software(caps) || p->order == TALLY_ORDER_SERIAL || pieces <= 2 || length < 4096)
+    if (tly_gpu_is_software(caps) || p->order == TALLY_ORDER_SERIAL || tly_gpu_has_heads(p) ||
+        pieces <= 2 || length < 4096)
         return 0;
     return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
 }
@@ -297,7 +298,8 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                      int32_t scan)
 {
-    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || goes_alone(p, g, caps))
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || tly_gpu_has_heads(p) ||
+        goes_alone(p, g, caps))
         return 0;
     if (p->interleave > 1)
         return g->length >= 4 * (int64_t)p->interleave &&

@@ -117,15 +117,17 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
     (void)caps;
     return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : p->form != TLY_ROWS          ? "teams scan rows"
+           : tly_gpu_has_heads(p)         ? "teams do not drop states"
                                           : NULL;
 }
 
 static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *caps)
 {
     (void)caps;
-    return tly_gpu_transposes_in(p) || tly_gpu_transposes_out(p)
-               ? NULL
-               : "turned is for lanes whose own elements are neighbours";
+    return !tly_gpu_transposes_in(p) && !tly_gpu_transposes_out(p)
+               ? "turned is for lanes whose own elements are neighbours"
+           : p->segmented && p->carry ? "states of segments are the columns'"
+                                      : NULL;
 }
 
 /* What is copied goes the way of elements that are states. */
@@ -162,6 +164,7 @@ static const char *refuses_look_back_lanes(const tly_problem *p, const tly_caps 
     const char *why = refuses_reductions(p, caps);
     return why != NULL                      ? why
            : p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
+           : tly_gpu_has_heads(p)           ? "tiles that look back do not drop states"
            : !caps->progress ? "look-back waits for workgroups, which this device may not run"
                              : NULL;
 }
@@ -200,6 +203,8 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 {
     if (p->order == TALLY_ORDER_SERIAL && plan->chunk)
         return "serial order is never cut in chunks";
+    if (tly_gpu_has_heads(p) && plan->chunk)
+        return "scans that begin anew are not cut in chunks";
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES)
         return "up to 8 lanes go together in chunks";
     if (plan->vector > plan->workgroup)

@@ -50,6 +50,34 @@ TLY_GPU_TEMPLATES(TLY_GPU_ALGORITHM)
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass);
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned pass);
 
+/* ---- segments of a scan (segments.c) ---- */
+
+/* The pass in front: a bit in the scratch for each position of the dispatch that is the first of a
+ * segment. Of words with a carry, empty segments hand their state on. */
+void tly_gpu_build_heads(tly_gpu *g, unsigned pass);
+/* Positions of the dispatch that lie in segments: [first, first + count), u32s. */
+typedef struct tly_gpu_part {
+    kir_value first, count;
+} tly_gpu_part;
+tly_gpu_part tly_gpu_part_in_segments(tly_gpu *g);
+/* Elements know whether they are heads from here on. `position`: that of position 0, a u32. */
+void tly_gpu_use_heads(tly_gpu *g, kir_value position);
+/* i1: a position of the dispatch is marked. */
+kir_value tly_gpu_is_head(tly_gpu *g, kir_value position);
+/* The number, in scan direction, of the last segment that begins at a position of the dispatch, or
+ * before it; and where that ends. */
+typedef struct tly_gpu_segment {
+    kir_value number, end;
+} tly_gpu_segment;
+tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position);
+/* Whether each segment has a state in the caller's tensors. */
+static inline int tly_gpu_has_segment_states(const tly_gpu *g)
+{
+    return g->c.p->carry && g->c.p->segmented != TLY_SEGMENTED_NOT;
+}
+/* A stored element as a state, and, of words with heads, whether it is one (tly_take_head). */
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored);
+
 /* Three passes of a scan with chunks. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
 #define TLY_GPU_THREE_PASSES { "totals", "carries", "scan" }
@@ -226,6 +254,12 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value wh
 /* Stores the carry for the next dispatch, or for the caller. This may be the place that the first
  * carry was loaded from. So no other invocation may load that, unless it has no use for it. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
+/* The same of a segment, by its number in scan direction: the state that the caller hands in, or
+ * the start of a scan; and what is stored for the caller. */
+kir_value tly_gpu_segment_start(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                                kir_value segment);
+void tly_gpu_segment_finish(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                            kir_value segment, kir_value state);
 
 /* ---- groups: invocations that scan together (group.c) ---- */
 

@@ -33,6 +33,7 @@ typedef struct transpose {
     kir_value valid; /* i1: the invocation's own does */
     kir_value from;  /* the tile's first position */
     kir_value length;
+    tly_gpu_part part; /* of words with offsets: positions that lie in segments */
     tly_gpu_row own; /* contiguous: the workgroup's first */
     side side[TLY_FIRST_OPERAND];
 } transpose;
@@ -144,6 +145,15 @@ static kir_value place_of(const transpose *t, const side *s, const piece *p, int
     return ptradd(c, lane, mul(c, tly_gpu_as_offset(g, position), s->step));
 }
 
+/* i1: a position exists, and lies in a segment. */
+static kir_value is_scanned(const transpose *t, kir_value position)
+{
+    tly_build *c = &t->g->c;
+    if (t->part.count != 0)
+        return ult(c, sub(c, position, t->part.first), t->part.count);
+    return less(c, position, t->length);
+}
+
 /* i1: the piece exists. */
 static kir_value exists(const transpose *t, const piece *p)
 {
@@ -151,7 +161,7 @@ static kir_value exists(const transpose *t, const piece *p)
     tly_build *c = &g->c;
     if (t->contiguous)
         return less(c, add(c, p->e, u32(g, p->after)), mul(c, t->here, u32(g, t->positions)));
-    return band(c, less(c, add(c, t->from, p->position), t->length), less(c, p->lane, t->here));
+    return band(c, is_scanned(t, add(c, t->from, p->position)), less(c, p->lane, t->here));
 }
 
 /* Neighbours an access of a whole tile: as many as divide a lane's positions, or, where no slot
@@ -277,7 +287,7 @@ static void put_own(const transpose *t, int whole, const kir_value *shown)
         int64_t offset;
         tly_region is = { 0 };
         if (!whole)
-            emit_if(c, &is, band(c, t->valid, less(c, add(c, t->from, u32(g, i)), t->length)));
+            emit_if(c, &is, band(c, t->valid, is_scanned(t, add(c, t->from, u32(g, i)))));
         kir_value p = tly_gpu_near(g, &t->own, TLY_OUT, at, i, &offset);
         tly_gpu_put(g, p, offset, shown[i]);
         if (!whole)
@@ -321,10 +331,12 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
-        const tly_place at = { .address = address, .of = t, .more_positions = i };
-        kir_value u = tly_element(c, &at, tly_gpu_widen(g, &at, x[i]));
-        kir_value next = tly_combine(c, carry, u);
-        shown[i] = tly_gpu_narrow(g, tly_show(c, &at, c->p->exclusive ? carry : next));
+        const tly_place at = {
+            .address = address, .of = t, .position = t->from, .more_positions = i
+        };
+        kir_value u = tly_gpu_element(g, &at, x[i]);
+        kir_value next = tly_advance(c, &at, carry, u);
+        shown[i] = tly_gpu_narrow(g, tly_show(c, &at, tly_shown(c, u, carry, next)));
         carry = behind(t, whole, i, carry, next);
     }
     if (t->side[TLY_OUT].transposed)
@@ -349,6 +361,10 @@ static kir_value tile(const transpose *t, kir_value carry)
     tly_build *c = &g->c;
     kir_value end = add(c, t->from, u32(g, t->positions));
     kir_value whole = band(c, ule(c, end, t->length), ule(c, u32(g, t->lanes), t->here));
+    if (t->part.count != 0) {
+        kir_value last = add(c, t->part.first, t->part.count);
+        whole = band(c, whole, band(c, ule(c, t->part.first, t->from), ule(c, end, last)));
+    }
     if (has_wide(t))
         whole = band(c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     tly_region is = { .state = { &carry } };
@@ -449,6 +465,9 @@ static void build(tly_gpu *g, unsigned pass)
     number = t.contiguous ? begin : umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
+    if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
+        t.part = tly_gpu_part_in_segments(g);
+    tly_gpu_use_heads(g, u32(g, 0));
     for (int k = 0; k < TLY_FIRST_OPERAND; k++)
         t.side[k] = side_of(&t, k);
     if (t.contiguous) {

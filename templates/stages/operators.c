@@ -67,7 +67,7 @@ kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
     return row_of(c)->applies ? pair(c, tly_widen(c, tly_coef(c, at, x)), u) : u;
 }
 
-static kir_value element_of(tly_build *c, const tly_place *at, kir_value x)
+kir_value tly_element_alone(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
@@ -87,14 +87,20 @@ int tly_has_heads(const tly_build *c)
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     if (!tly_has_heads(c))
-        return element_of(c, at, x);
-    kir_value v[KIR_MAX_PARTS], element = element_of(c, at, x);
-    kir_value resets = c->p->resets ? tly_resets(c, at, x)
-                                    : tly_heads_at(c, at, type_of(c, x).lanes);
+        return tly_element_alone(c, at, x);
+    kir_value element = tly_element_alone(c, at, x);
+    return tly_give_head(c, element,
+                         c->p->resets ? tly_resets(c, at, x)
+                                      : tly_heads_at(c, at, type_of(c, x).lanes));
+}
+
+kir_value tly_give_head(tly_build *c, kir_value element, kir_value head)
+{
+    kir_value v[KIR_MAX_PARTS];
     const unsigned parts = kir_parts(c->b, element);
     for (unsigned i = 0; i < parts; i++)
         v[i] = part(c, element, i);
-    v[parts] = resets;
+    v[parts] = head;
     return kir_tuple(c->b, parts + 1, v);
 }
 
