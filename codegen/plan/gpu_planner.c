@@ -89,9 +89,6 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     }
     used[count++] = (uint8_t)tly_element_dtype(p);
     used[count++] = in_pairs ? p->tensor[TLY_IN].dtype : p->acc;
-    if (p->segmented != TLY_SEGMENTED_NOT && tly_reduces(p->form))
-        return tly_fail(e, TALLY_UNSUPPORTED, "segments",
-                        "devices have no kernels with segments of different sizes");
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
         return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < count; k++)

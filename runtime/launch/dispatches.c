@@ -33,6 +33,7 @@ typedef struct shape {
 typedef struct cutting {
     int64_t positions, cuts; /* a cut, and how many */
     int64_t chunks;          /* of a whole cut, at least 1; of a reduction, of an output */
+    int64_t records;         /* of each pair */
     int64_t lanes;           /* a window */
     int64_t segments;        /* of the axis */
     int64_t marks;           /* bytes of the scratch, for those of a whole cut */
@@ -55,7 +56,7 @@ static void read_tensor(const tly_problem *p, const tly_geometry *g, const tly_g
         to.lane = to.axis;
         to.axis *= p->interleave;
     }
-    if (tly_reduces(p->form) && tly_is_written(t)) {
+    if (tly_reduces(p->form) && tly_is_written(t) && p->segmented == TLY_SEGMENTED_NOT) {
         to.axis = 0;
     }
     to.lane = tly_wrap_multiply(to.lane, l->lanes); /* no step where there is one group */
@@ -128,7 +129,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
 
 static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
 {
-    return tly_multiply(c->chunks, l->record_bytes);
+    return tly_multiply(c->records, l->record_bytes);
 }
 
 /* Chunks, or segments, that a pass counts, of each pair. */
@@ -201,6 +202,10 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
     c->marks = l->marked ? (tly_smaller(length, c->positions) + 31) / 32 * 4 : 0;
     if (reduced > 0) {
         c->chunks = reduced;
+    }
+    c->records = c->chunks;
+    if (reduced > 0 && s->segments > 0) { /* chunks are pieces of segments, and cells have two */
+        c->records = l->chunk > 0 ? 2 * (reduced - s->segments + 1) : 0;
     }
     int64_t pairs = most_pairs(c, l, caps);
     if (pairs < 1) {
@@ -497,6 +502,9 @@ static void describe_operands(const shape *s, const tly_geometry *g, tly_gpu_blo
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
 {
+    if (p->segmented != TLY_SEGMENTED_NOT) {
+        return tly_add(g->segments, l->chunk > 0 ? g->size / l->chunk : 0);
+    }
     int64_t steps = g->length > 0 ? g->steps : 0, length = steps > 0 ? g->length : 1;
     int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
     int64_t chunk_length = tly_smaller(length, most), each = tly_ceil_div(length, chunk_length);

@@ -50,7 +50,11 @@ TLY_GPU_TEMPLATES(TLY_GPU_ALGORITHM)
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass);
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned pass);
 
-/* ---- segments of a scan (segments.c) ---- */
+/* ---- segments (segments.c) ---- */
+
+/* Where segment i begins along the axis, and the one before it ends: within the axis, whatever
+ * offsets are. */
+kir_value tly_gpu_border(tly_gpu *g, kir_value i);
 
 /* The pass in front: a bit in the scratch for each position of the dispatch that is the first of a
  * segment. Of words with a carry, empty segments hand their state on. */

@@ -31,8 +31,7 @@ static kir_value offset_at(tly_gpu *g, kir_value i)
     return choose(c, equal(c, high, zero), umin(c, low, size), beyond);
 }
 
-/* Where segment i begins along the axis, and the one before it ends. */
-static kir_value border(tly_gpu *g, kir_value i)
+kir_value tly_gpu_border(tly_gpu *g, kir_value i)
 {
     tly_build *c = &g->c;
     if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
@@ -45,8 +44,8 @@ static kir_value head(tly_gpu *g, kir_value i)
 {
     tly_build *c = &g->c;
     if (!c->p->downwards)
-        return border(g, i);
-    kir_value last = border(g, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
+        return tly_gpu_border(g, i);
+    kir_value last = tly_gpu_border(g, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
     return sub(c, arg(c, KIR_ARG_AXIS_SIZE), last);
 }
 
