@@ -129,8 +129,11 @@ typedef struct tly_place {
      * are the last one again. 0: all are there. */
     kir_value count;
     /* i1s, or one i1: the lanes that lie at the first position of their scan. 0: the position
-     * tells. */
+     * tells, or, of templates for GPUs, `begins`, which is 0 where none does. */
     kir_value first;
+    kir_value (*begins)(tly_build *c, const struct tly_place *at);
+    /* Of templates for GPUs: its position in the dispatch, a u32. */
+    kir_value (*where)(tly_build *c, const struct tly_place *at);
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -162,7 +165,8 @@ kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x);
 kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
-kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* x before y: states, or a window y and a state or a window x. */
+kir_value tly_combine(tly_build *c, kir_value x, kir_value y);
 /* Whether elements may be heads: then they have one part more, i1s, which is given to an element
  * that is alone, and taken off. */
 int tly_has_heads(const tly_build *c);
@@ -182,11 +186,31 @@ kir_value tly_begins(tly_build *c, const tly_place *at);
 /* The product with the factor and the sum with the addend, each rounded by itself. The first
  * element of a scan is its addend, whatever its factor is (tly_operator_code.apply). */
 kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first);
+/* Windows (A, B): A * y + B of a state y, (A * A', A' * B + B') of a window and a later one. */
+kir_value tly_combine_linear(tly_build *c, kir_value x, kir_value y);
+/* Whether a window says that there is a head in it; what it is but for that; an element that is one
+ * where `is_head` (i1) holds. A window with a head makes the same of every state before it. */
+int tly_has_head(const tly_build *c, kir_value x);
+kir_value tly_without_head(tly_build *c, kir_value x);
+kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element);
+kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y);
+/* An element as it is combined with the neutral state where it is a scan's first: the addend alone
+ * comes out. And the state that an exclusive scan shows before an element: the identity before the
+ * first one, whatever the state is. */
+kir_value tly_behind_nothing(tly_build *c, const tly_place *at, kir_value element);
+kir_value tly_shown_before(tly_build *c, const tly_place *at, kir_value state);
 /* A state and n elements after it, each with its place. */
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const tly_place *at,
                    unsigned n);
 /* States in the lanes of `type`. What combines to nothing: sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);
+/* Windows: what several elements together do to the state before them. A window has the parts of
+ * one element, and is combined with a state or a window before it (tly_combine). Of operators
+ * whose elements are states, it is a state. Neutral ones; and a window that makes this state of any
+ * state before it, and the state that such a one makes. */
+kir_value tly_neutral_window(tly_build *c, kir_type type);
+kir_value tly_window_of(tly_build *c, kir_value state);
+kir_value tly_state_of(tly_build *c, kir_value window);
 /* What a row starts from: the neutral state, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
 /* A state as one that an element could have made: the neutral one becomes the identity, or a NaN
@@ -213,6 +237,9 @@ kir_value tly_padding(tly_build *c, kir_type type);
  * the widest part's bytes, are multiples of. */
 kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align);
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align);
+/* The same of a window, which tly_store_state stores as well. */
+kir_value tly_load_window(tly_build *c, kir_value p, int64_t offset, unsigned lanes,
+                          unsigned align);
 
 /* Rows of states that are read and written in vectors anywhere: a plane a part, as a tuple of the
  * addresses of each part's element 0. `p`: that of the first part; so many states lie `before` and
@@ -341,9 +368,11 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n);
 
 /* ---- range guard of tiles on GPUs (guard.c): docs/range.md ---- */
 
-/* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers, no low of sums. */
-unsigned tly_range_count(const tly_build *c);     /* values carried: 0, 1 or 2 */
-void tly_range_begin(tly_build *c, kir_value *v); /* v[0..count) */
+/* Extremes of |y| as integer bits, tracked lane-wise: of products the highest and the lowest, of
+ * sums the highest, of recurrences those of windows' factors and addends; nothing for integers. */
+unsigned tly_range_count(const tly_build *c);        /* values carried: 0, 1 or 2 */
+void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
+kir_op tly_range_op(const tly_build *c, unsigned k); /* what joins two of v[k] */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
 /* So are those of a stretch, `s`, that follows a state. */
 void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s);
@@ -359,10 +388,15 @@ kir_value tly_range_good_half(tly_build *c, kir_value x);
 
 /* ---- the check of magnitudes (range_check.c): docs/range.md ---- */
 
-/* Products fall out of the range on both sides, sums (tly_range_count 1) on one. */
+/* Products fall out of the range on both sides, sums on one, and windows, of recurrences, by a
+ * factor or an addend. */
 static inline int tly_checks_products(const tly_build *c)
 {
-    return tly_range_count(c) > 1;
+    return tly_is_checked_as(c->p, TLY_CHECK_PRODUCTS);
+}
+static inline int tly_checks_windows(const tly_build *c)
+{
+    return tly_is_checked_as(c->p, TLY_CHECK_LINEAR);
 }
 
 kir_value tly_check_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */

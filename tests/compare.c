@@ -204,7 +204,7 @@ static int is_across(const tally_descriptor *d)
     return 0;
 }
 
-static tly_judging judge_of(const tly_fused *fused, int flushes)
+static tly_judging judge_of(const tly_fused *fused, int may)
 {
     const tally_descriptor *d = &fused->values;
     return (tly_judging){ .d = d,
@@ -212,8 +212,8 @@ static tly_judging judge_of(const tly_fused *fused, int flushes)
                           .operation = &tly_operations[d->op],
                           .dtype = tly_reference_output(d),
                           .accumulator = tly_reference_accumulator(d),
-                          .is_loop = is_across(d),
-                          .flushes = flushes };
+                          .is_loop = !(may & TLY_CUTS_LANES) && is_across(d),
+                          .flushes = may & TLY_FLUSHES };
 }
 
 const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact)
@@ -231,7 +231,7 @@ const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact)
 }
 
 int64_t tly_judge_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
-                          const void *out, int flushes, tly_verdict *verdict)
+                          const void *out, int may, tly_verdict *verdict)
 {
     tly_fused fused;
     memset(verdict, 0, sizeof *verdict);
@@ -239,17 +239,17 @@ int64_t tly_judge_buffers(const tally_descriptor *d, const void *in, const void 
         verdict->reason = "the tests' own parser refuses an expression";
         return verdict->wrong = 1;
     }
-    tly_judging j = judge_of(&fused, flushes);
+    tly_judging j = judge_of(&fused, may);
     j.out = out;
     j.verdict = verdict;
     tly_reference_buffers(d, in, operands, visit, &j);
     return verdict->wrong;
 }
 
-int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
+int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int may,
                   tly_verdict *verdict)
 {
-    return tly_judge_buffers(d, in, NULL, out, flushes, verdict);
+    return tly_judge_buffers(d, in, NULL, out, may, verdict);
 }
 
 void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text, size_t capacity)

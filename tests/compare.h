@@ -17,14 +17,18 @@ typedef struct tly_verdict {
     const char *reason; /* why it is wrong; NULL if nothing is */
 } tly_verdict;
 
-/* `in` must hold the input as it was before the run. `flushes`: the device may take subnormals for
- * zeros; all else is judged as ever. Returns how many elements are wrong. */
-int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
+/* What a device may do: take subnormals for zeros; and cut lanes, so that recurrences across rows
+ * have other orders than the plain loop's, too. */
+enum { TLY_FLUSHES = 1, TLY_CUTS_LANES = 2 };
+
+/* `in` must hold the input as it was before the run. `may`: what it may do. Returns how many
+ * elements are wrong. */
+int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int may,
                   tly_verdict *verdict);
 /* The same of a word with operands, as tly_reference_buffers takes them. Where subnormals count as
  * zeros, an element is not judged if an expression has met one. */
 int64_t tly_judge_buffers(const tally_descriptor *d, const void *in, const void *const *operands,
-                          const void *out, int flushes, tly_verdict *verdict);
+                          const void *out, int may, tly_verdict *verdict);
 
 /* Is the plain loop's own result near the wider one, where that says something: without inf, NaN,
  * overflow, underflow? NULL if it is; else why not. */

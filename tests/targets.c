@@ -2,6 +2,7 @@
 /* Guarantees: a device that is asked for and not there is an error, never a shorter list. */
 #include "targets.h"
 
+#include "compare.h"
 #include "reference.h"
 
 #include <stdio.h>
@@ -76,6 +77,13 @@ int tly_target_lacks(const tally_device *target, const char *feature)
 int tly_target_flushes(const tally_device *target)
 {
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
+}
+
+int tly_target_may(const tally_device *target)
+{
+    if (target == NULL || strncmp(target->selector, "vulkan", 6) != 0)
+        return 0;
+    return TLY_CUTS_LANES | (tly_target_flushes(target) ? TLY_FLUSHES : 0);
 }
 
 /* 64 bits of an integer's kind, in which some reductions add that end in f64 (other means of

@@ -21,6 +21,9 @@ int tly_target_lacks(const tally_device *target, const char *feature);
 /* Subnormal floats may count as zeros there. lavapipe promises nothing, but keeps them. */
 int tly_target_flushes(const tally_device *target);
 
+/* What the judge lets it do (compare.h); NULL: nothing. */
+int tly_target_may(const tally_device *target);
+
 /* The first dtype of `d` that the device lacks; NULL if it has them all. */
 const char *tly_target_missing(const tally_device *target, const tally_descriptor *d);
 

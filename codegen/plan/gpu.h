@@ -125,7 +125,7 @@ int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const t
  * tile's. */
 static inline int tly_gpu_spills(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return plan->spill && tly_state_bytes(p) == 4;
+    return plan->spill && tly_window_bytes(p) == 4;
 }
 
 static inline int64_t tly_gpu_spilled_bytes(const tly_problem *p, const tly_gpu_plan *plan)

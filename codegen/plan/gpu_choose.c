@@ -40,7 +40,7 @@ int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    int own = integer && narrow && tly_operator_of(p)->subgroup_scan;
+    int own = integer && narrow && tly_operator_of(p)->subgroup_scan && tly_window_heads(p) == 0;
     return own && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
 }
 
@@ -181,8 +181,7 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
     int64_t busy = busy_lanes(p, caps, plan) * plan->vector;
     int64_t pieces = busy / (lanes > 0 ? lanes : 1);
     /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    if (tly_gpu_is_software(caps) || p->order == TALLY_ORDER_SERIAL || tly_gpu_has_heads(p) ||
-        pieces <= 2 || length < 4096)
+    if (tly_gpu_is_software(caps) || p->order == TALLY_ORDER_SERIAL || pieces <= 2 || length < 4096)
         return 0;
     return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
 }
@@ -275,6 +274,8 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
         *plan = fits && tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
         tile = tly_gpu_tile(p, caps, plan);
     }
+    if (p->segmented) /* three passes do not mark heads */
+        chunk = 0;
     plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
                               caps, cuts);
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
@@ -298,7 +299,7 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                      int32_t scan)
 {
-    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || tly_gpu_has_heads(p) ||
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || (p->segmented && p->carry) ||
         goes_alone(p, g, caps))
         return 0;
     if (p->interleave > 1)
@@ -343,4 +344,6 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
     choose_template(p, g, caps, forced, plan);
     if (tly_gpu_looks_along_lanes(p, g, caps, forced, plan))
         tly_gpu_choose_lanes(p, g, caps, forced, plan);
+    else if (p->segmented && plan->template_id == TLY_GPU_COLUMNS)
+        plan->chunk = OR_FORCED(chunk, 0);
 }

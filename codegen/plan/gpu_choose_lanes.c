@@ -37,8 +37,8 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
  * which take each other's place. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
-    int64_t found = TLY_GPU_LANES_FOUND * plan->group * (tly_state_bytes(p) + 4);
+    int64_t each = tly_window_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
+    int64_t found = TLY_GPU_LANES_FOUND * plan->group * (tly_window_bytes(p) + 4);
     int64_t tile = tly_gpu_lanes_are_transposed(plan->group) ? tly_gpu_lanes_stage_bytes(p, plan)
                                                              : tly_gpu_spilled_bytes(p, plan);
     return 2 * plan->workgroup * each + found + 64 + (tile > 0 ? tile + 16 : 0);
@@ -48,7 +48,7 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
  * there it is what leaves the tile longest. */
 static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_is_software(caps);
+    int32_t wide = (int32_t)tly_window_bytes(p), played = tly_gpu_is_software(caps);
     int watched = !tly_gpu_spills(p, plan) &&
                   (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
     int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
@@ -106,7 +106,7 @@ int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const
     for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
         if (tly_is_forced(forced, decide[i]))
             return 0;
-    if (plan->chunk == 0 || !caps->progress || !side_by_side)
+    if (plan->chunk == 0 || !caps->progress || !side_by_side || (p->segmented && p->carry))
         return 0;
     tly_gpu_plan one = *plan;
     tly_gpu_choose_lanes(p, g, caps, forced, &one);

@@ -90,7 +90,7 @@ int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_
     enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };
     const maker *m = maker_of(caps);
     int watched = tly_range_sides(p) > 0;
-    int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 && tly_state_bytes(p) == 4;
+    int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 && tly_window_bytes(p) == 4;
     int64_t needs = !watched      ? REGISTERS
                     : along_lanes ? REGISTERS_LANES_WATCHED
                                   : REGISTERS_WATCHED;
@@ -113,7 +113,7 @@ static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan 
 
 static int64_t step_of(const tly_problem *p)
 {
-    return STEP * (((int64_t)tly_state_bytes(p) + 3) / 4);
+    return STEP * (((int64_t)tly_window_bytes(p) + 3) / 4);
 }
 
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)

@@ -117,7 +117,7 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
     (void)caps;
     return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : p->form != TLY_ROWS          ? "teams scan rows"
-           : tly_gpu_has_heads(p)         ? "teams do not drop states"
+           : p->segmented && p->carry     ? "states of segments are the columns'"
                                           : NULL;
 }
 
@@ -135,6 +135,7 @@ static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 {
     return p->program.type != 0 ? "a copy has no expressions"
            : p->carry           ? "a copy has no states"
+           : p->segmented       ? "a copy has no segments"
            : tly_is_plain(p)    ? refuses_lanes(p, caps)
                                 : "a copy has no use for this operator";
 }
@@ -164,7 +165,7 @@ static const char *refuses_look_back_lanes(const tly_problem *p, const tly_caps 
     const char *why = refuses_reductions(p, caps);
     return why != NULL                      ? why
            : p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
-           : tly_gpu_has_heads(p)           ? "tiles that look back do not drop states"
+           : p->segmented && p->carry       ? "states of segments are the columns'"
            : !caps->progress ? "look-back waits for workgroups, which this device may not run"
                              : NULL;
 }
@@ -192,6 +193,8 @@ static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g, c
         return "the workgroup is larger than the device's";
     if (plan->vectors_per_thread * plan->vector > TLY_GPU_MOST_ELEMENTS)
         return "a tile is up to 32 elements an invocation";
+    if (plan->chunk > 0 && p->segmented && plan->template_id != TLY_GPU_LOOK_BACK)
+        return "three passes do not mark heads";
     if (plan->chunk > TLY_GPU_MOST_CHUNK ||
         (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2))
         return "a chunk is longer than the device lets a loop run";
@@ -203,8 +206,6 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 {
     if (p->order == TALLY_ORDER_SERIAL && plan->chunk)
         return "serial order is never cut in chunks";
-    if (tly_gpu_has_heads(p) && plan->chunk)
-        return "scans that begin anew are not cut in chunks";
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES)
         return "up to 8 lanes go together in chunks";
     if (plan->vector > plan->workgroup)
@@ -217,7 +218,7 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 /* A state, or an accumulator and two extremes. */
 unsigned tly_gpu_slot_bytes(const tly_problem *p)
 {
-    return (tly_state_bytes(p) + 15) / 16 * 16;
+    return (tly_window_bytes(p) + 15) / 16 * 16;
 }
 
 /* Bytes: slots in two halves, for each invocation or each cluster (gpu/group.c); in chunks the
@@ -234,7 +235,7 @@ static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const 
 
 unsigned tly_gpu_staged_slot(const tly_problem *p)
 {
-    unsigned state = tly_state_bytes(p), stored = tly_gpu_transposed_slot(p);
+    unsigned state = tly_window_bytes(p), stored = tly_gpu_transposed_slot(p);
     return state > stored ? state : stored;
 }
 
@@ -251,6 +252,8 @@ static const char *fault_of_groups(const tly_problem *p, const tly_geometry *g,
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
     if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
         return "the device's own scan is for integers of 32 bits, where it has one";
+    if (plan->scan == 2 && tly_window_heads(p) > 0)
+        return "devices have no scan of their own that begins anew";
     if (plan->scan == 2 && !tly_operator_of(p)->subgroup_scan)
         return "devices have no scan of their own for this operator";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->group != 0)

@@ -80,9 +80,6 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     uint8_t used[TLY_TENSOR_COUNT + 2];
     size_t count = 0;
-    if (o->applies)
-        return tly_fail(e, TALLY_UNSUPPORTED, "op", "no kernels of %s exist for devices",
-                        tally_op_name((tally_op)p->op));
     for (int t = 0; t < tly_tensors_of(p); t++) {
         if (tly_tensor_of(p, t) != TLY_OFFSETS) /* which are read as u32s */
             used[count++] = p->tensor[t].dtype;

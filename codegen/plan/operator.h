@@ -34,6 +34,7 @@ typedef enum tly_range_check {
     TLY_CHECK_NONE,     /* they cannot */
     TLY_CHECK_SUMS,     /* upwards, and what overflowed stays infinite or NaN */
     TLY_CHECK_PRODUCTS, /* upwards and downwards, and both may come back */
+    TLY_CHECK_LINEAR,   /* factors and addends upwards, and what overflowed stays infinite or NaN */
     TLY_CHECK_SQUARES   /* sums of squares: both ways, the plain loop's, too, but not their root */
 } tly_range_check;
 
@@ -70,7 +71,7 @@ typedef struct tly_operator {
     uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
     uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
     uint8_t converts; /* 1: beside stages, an element is not its own state, or a state no result */
-    uint8_t applies;  /* 1: elements are no states but change one: plain loops alone serve them */
+    uint8_t applies;  /* 1: elements are no states but change one, by a factor and an addend */
     uint8_t takes;    /* 1: several elements at once cost less than one by one */
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
@@ -97,9 +98,10 @@ typedef struct tly_operator_code {
     uint8_t op;
     kir_value (*lift)(struct tly_build *c, kir_value x, const struct tly_place *at);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
-    /* In place of `combine` of operators whose elements are no states (`applies`): the state after
-     * an element. `first`: i1s, or one i1, of lanes where no state comes before the element; 0: a
-     * state comes before it in all lanes. */
+    /* Of operators whose elements are no states (`applies`): the state after an element. `first`:
+     * i1s, or one i1, of lanes where no state comes before the element; 0: a state comes before it
+     * in all lanes. Their `combine` takes a window, which an element is, behind a state or a
+     * window. */
     kir_value (*apply)(struct tly_build *c, kir_value state, kir_value element, kir_value first);
     kir_value (*project)(struct tly_build *c, kir_value state, const struct tly_place *at);
     /* Several elements at once, as accumulators. */
@@ -144,6 +146,30 @@ static inline unsigned tly_state_bytes(const tly_problem *p)
     return tly_operator_of(p)->parts * tly_part_bytes(p);
 }
 
+/* What stands for several elements, a window, has the parts of one (tly_element): those of a state,
+ * before them the factor of an operator that `applies`, and first of all, on devices, a u32 that
+ * says whether one of them is a head, before which the state is dropped. Segments that have states
+ * of the caller's know their heads otherwise. */
+static inline unsigned tly_factors(const tly_problem *p)
+{
+    return tly_operator_of(p)->applies;
+}
+
+static inline unsigned tly_window_heads(const tly_problem *p)
+{
+    return !tly_reduces(p->form) && (p->resets || (p->segmented && !p->carry));
+}
+
+static inline unsigned tly_window_parts(const tly_problem *p)
+{
+    return tly_window_heads(p) + tly_factors(p) + tly_operator_of(p)->parts;
+}
+
+static inline unsigned tly_window_bytes(const tly_problem *p)
+{
+    return tly_window_parts(p) * tly_part_bytes(p);
+}
+
 enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
 
 /* 1: elements, once mapped, are states, and states are results before `post`. */
@@ -166,8 +192,8 @@ int tly_is_wide_product(const tly_problem *p);
 int tly_is_checked_as(const tly_problem *p, tly_range_check watch);
 /* Whether they may where the result has to be in range all the same, order=serial included. */
 int tly_keeps_range(const tly_problem *p);
-/* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of
- * what is not watched. */
+/* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, of
+ * recurrences that of factors and that of addends, 0 of what is not watched. */
 unsigned tly_range_sides(const tly_problem *p);
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype);

@@ -116,7 +116,7 @@ int tly_keeps_range(const tly_problem *p)
 
 unsigned tly_range_sides(const tly_problem *p)
 {
-    if (tly_is_checked_as(p, TLY_CHECK_PRODUCTS))
+    if (tly_is_checked_as(p, TLY_CHECK_PRODUCTS) || tly_is_checked_as(p, TLY_CHECK_LINEAR))
         return 2;
     return tly_is_checked_as(p, TLY_CHECK_SUMS) && !sums_stay(p);
 }

@@ -64,7 +64,7 @@ static kir_value after_chunk(tly_gpu *g, tly_group *t, const tly_gpu_row *row, k
                              kir_value record, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value range[2], total = tly_load_state(c, record, 0, 1, c->acc_bytes);
+    kir_value range[2], total = tly_load_window(c, record, 0, 1, c->acc_bytes);
     kir_value next = tly_combine(c, carry, total);
     if (tly_range_count(c) == 0)
         return next;

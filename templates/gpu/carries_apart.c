@@ -44,7 +44,7 @@ static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_val
     tly_build *c = &g->c;
     kir_value number = add(c, mul(c, chunk, tly_gpu_items(g)), m->item->index);
     kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, m->scan);
-    *all = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    *all = tly_load_window(c, at, 0, 1, c->acc_bytes);
     tly_gpu_load_range(g, record, m->scan, range);
     return at;
 }
@@ -161,7 +161,7 @@ static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value e
     emit_for(c, &l, first, end, u32(g, GROUP));
     kir_value number = udiv(c, sub(c, l.i, first), u32(g, GROUP));
     kir_value at = slot(g, m, add(c, mul(c, number, u32(g, m->scans)), m->scan));
-    kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    kir_value all = tly_load_window(c, at, 0, 1, c->acc_bytes);
     for (unsigned k = 0; k < words; k++)
         range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
     tly_store_state(c, at, 0, carry, c->acc_bytes);

@@ -15,6 +15,17 @@ static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value which)
 
 /* ---- in the caller's tensors ---- */
 
+/* What a scan starts from. Where elements are no states, the first one takes the neutral state; the
+ * identity is what an exclusive scan shows in its place, and what comes of no elements. */
+static kir_value start_of_scan(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_value start = tly_start(c, c->acc);
+    if (tly_factors(c->p) == 0 || !c->p->exclusive)
+        return start;
+    return choose(c, is(g, arg(c, KIR_ARG_LENGTH), 0), start, tly_neutral(c, c->acc));
+}
+
 typedef struct state_of {
     tly_gpu_row row;
     kir_value which;
@@ -47,7 +58,7 @@ static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value whic
                             kir_value segment)
 {
     tly_build *c = &g->c;
-    kir_value y = tly_start(c, c->acc);
+    kir_value y = start_of_scan(g);
     tly_region given = { .state = { &y } };
     if (!c->p->carry)
         return y;
@@ -76,8 +87,8 @@ static void store_state(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
 kir_value tly_gpu_start(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    kir_value start = tly_start(c, c->acc);
-    if (!c->p->exclusive)
+    kir_value start = start_of_scan(g);
+    if (!c->p->exclusive || tly_factors(c->p) > 0)
         return start;
     return choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
 }

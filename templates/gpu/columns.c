@@ -115,23 +115,14 @@ static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsign
         begin_segment(g, s, here_at);
     for (unsigned k = 0; k < g->lanes; k++) {
         const tly_place here = tly_place_after(first, after, k);
-        kir_value *tracked = tracked_of(g, s, k);
-        if (tly_has_heads(c)) {
-            kir_value element = tly_gpu_element(g, &here, x[k]);
-            kir_value next = tly_advance(c, &here, s->state[k], element);
-            kir_value result = tly_shown(c, element, s->state[k], next);
-            shown[k] = tly_gpu_narrow(g, tly_show(c, &here, result));
-            s->state[k] = next;
-            continue;
-        }
-        kir_value each = tly_gpu_widen(g, &here, x[k]);
+        kir_value each = tly_gpu_element(g, &here, x[k]), *tracked = tracked_of(g, s, k);
         if (s->classes && s->tracked > 0)
             *tracked = umax(c, *tracked, tly_gpu_distance(g, each));
         if (s->classes)
             each = tly_gpu_class(g, each);
-        kir_value next = tly_combine(c, s->state[k], tly_element(c, &here, each));
+        kir_value next = tly_combine(c, s->state[k], each);
         if (s->storing) {
-            kir_value result = tly_show(c, &here, c->p->exclusive ? s->state[k] : next);
+            kir_value result = tly_gpu_show(g, &here, c->p->exclusive ? s->state[k] : next);
             shown[k] = tly_gpu_narrow(g, result);
         } else if (!s->classes && s->tracked > 0) {
             tly_range_track(c, tracked, next);
@@ -245,6 +236,19 @@ static void along(tly_gpu *g, strip *s, kir_value count)
     emit_end(c, &aligned);
 }
 
+/* From neutral windows: classes, and the largest distance, of all elements. */
+static void classify(tly_gpu *g, strip *s, kir_value count)
+{
+    tly_build *c = &g->c;
+    for (unsigned k = 0; k < g->lanes; k++) {
+        s->state[k] = tly_neutral_window(c, c->acc);
+        if (s->tracked > 0)
+            *tracked_of(g, s, k) = u32(g, 0);
+    }
+    if (tly_gpu_has_classes(g))
+        along(g, s, count);
+}
+
 /* Publishes the classes of lanes whose totals are bad. `range`: two values a lane. */
 static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_value *all,
                       kir_value *range)
@@ -260,12 +264,7 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
         emit_carry(&fine, tly_range_count(c), range + 2 * k);
     }
     emit_unless(c, &fine, all_good);
-    for (unsigned k = 0; k < g->lanes; k++) {
-        s.state[k] = tly_neutral(c, c->acc);
-        if (s.tracked > 0)
-            *tracked_of(g, &s, k) = u32(g, 0);
-    }
-    along(g, &s, count);
+    classify(g, &s, count);
     for (unsigned k = 0; k < g->lanes; k++) {
         kir_value summary[2] = { s.state[k], s.tracked > 0 ? *tracked_of(g, &s, k) : 0 };
         tly_gpu_publish(g, good[k], summary, all + k, range + 2 * k);
@@ -285,7 +284,7 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     const tly_excess none = tly_excess_none(c);
     s.tracked += s.drifts ? 2 : 0;
     for (unsigned k = 0; k < g->lanes; k++) {
-        s.state[k] = tly_neutral(c, c->acc);
+        s.state[k] = tly_neutral_window(c, c->acc);
         tly_range_begin(c, tracked_of(g, &s, k));
         if (s.drifts)
             memcpy(tracked_of(g, &s, k) + tly_range_count(c), &none, sizeof none);
@@ -326,16 +325,16 @@ kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value co
 /* Positions of the dispatch that lie in segments. */
 static void in_segments(tly_gpu *g, strip *s, const tly_gpu_item *item)
 {
-    const tly_gpu_part in = tly_gpu_part_in_segments(g);
-    const tly_gpu_row at = tly_gpu_at(g, s->row, in.first);
-    tly_gpu_use_heads(g, in.first);
+    tly_build *c = &g->c;
+    kir_value first = g->part.count != 0 ? g->part.first : u32(g, 0);
+    const tly_gpu_row at = tly_gpu_at(g, s->row, first);
     s->row = &at;
     if (tly_gpu_has_segment_states(g)) {
         s->item = item;
-        s->first = in.first;
-        s->segment = tly_gpu_segment_at(g, in.first);
+        s->first = first;
+        s->segment = tly_gpu_segment_at(g, first);
     }
-    along(g, s, in.count);
+    along(g, s, g->part.count != 0 ? g->part.count : arg(c, KIR_ARG_LENGTH));
     s->item = NULL;
 }
 

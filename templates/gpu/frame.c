@@ -145,7 +145,8 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
     kir_declare(c->b, (tly_is_apart(c->p) ? KIR_APART : 0u) |
                           (g->launch->addresses ? KIR_ADDRESSES : 0u));
-    c->heads = 0;
+    if (!marks(g->launch, pass))
+        tly_gpu_find_part(g);
     if (marks(g->launch, pass))
         tly_gpu_build_heads(g, pass);
     else if (!makes_carries(g->launch, pass))
@@ -175,7 +176,7 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
                   .caps = &own };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
-    g.c.state_bytes = tly_state_bytes(problem);
+    g.c.state_bytes = tly_window_bytes(problem); /* where a window is, a state may be later */
     g.c.tensors = tly_tensors_of(problem);
     g.c.element = tly_element_dtype(problem);
     g.c.element_bytes = (unsigned)tally_dtype_bytes(g.c.element);

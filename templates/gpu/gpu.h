@@ -12,6 +12,10 @@
 
 struct tly_gpu_algorithm;
 
+typedef struct tly_gpu_part {
+    kir_value first, count;
+} tly_gpu_part;
+
 typedef struct tly_gpu {
     tly_build c; /* for shared stages: one lane */
     const tly_gpu_plan *plan;
@@ -21,6 +25,9 @@ typedef struct tly_gpu {
     kir_type index;      /* of byte offsets: i32 or i64 */
     unsigned interleave; /* interleaved scans of a row; 1 in the form of lanes */
     unsigned lanes;      /* neighbours that an item takes; 1 in the form of rows */
+    /* Scans that offsets cut: positions of the dispatch that lie in segments, [first, first +
+     * count), u32s. All others have no result. Else 0. */
+    tly_gpu_part part;
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -59,13 +66,12 @@ kir_value tly_gpu_border(tly_gpu *g, kir_value i);
 /* The pass in front: a bit in the scratch for each position of the dispatch that is the first of a
  * segment. Of words with a carry, empty segments hand their state on. */
 void tly_gpu_build_heads(tly_gpu *g, unsigned pass);
-/* Positions of the dispatch that lie in segments: [first, first + count), u32s. */
-typedef struct tly_gpu_part {
-    kir_value first, count;
-} tly_gpu_part;
-tly_gpu_part tly_gpu_part_in_segments(tly_gpu *g);
-/* Elements know whether they are heads from here on. `position`: that of position 0, a u32. */
-void tly_gpu_use_heads(tly_gpu *g, kir_value position);
+/* Finds g->part, of words with offsets. i1: `count` positions from this one of the dispatch on lie
+ * in it. */
+void tly_gpu_find_part(tly_gpu *g);
+kir_value tly_gpu_in_part(tly_gpu *g, kir_value position, unsigned count);
+/* i1: the element at a place begins anew. */
+kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at);
 /* i1: a position of the dispatch is marked. */
 kir_value tly_gpu_is_head(tly_gpu *g, kir_value position);
 /* The number, in scan direction, of the last segment that begins at a position of the dispatch, or
@@ -79,8 +85,6 @@ static inline int tly_gpu_has_segment_states(const tly_gpu *g)
 {
     return g->c.p->carry && g->c.p->segmented != TLY_SEGMENTED_NOT;
 }
-/* A stored element as a state, and, of words with heads, whether it is one (tly_take_head). */
-kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored);
 
 /* Three passes of a scan with chunks. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
@@ -177,10 +181,16 @@ typedef struct tly_gpu_axis {
 } tly_gpu_axis;
 typedef struct tly_gpu_row {
     tly_gpu_axis tensor[TLY_TENSOR_COUNT]; /* those that the kernel has */
+    kir_value moved; /* a u32: positions that it was moved on by; 0: none, or nothing asks */
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+/* The position of the dispatch that it begins with. */
+static inline kir_value tly_gpu_moved(tly_gpu *g, const tly_gpu_row *row)
+{
+    return row->moved ? row->moved : u32(g, 0);
+}
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
 /* The address of another of the lanes that an item takes, `lane` lanes on, an offset. */
 kir_value tly_gpu_lane_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lane);
@@ -218,6 +228,10 @@ enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
  * place. */
 kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value result);
+/* A stored element as a window: tly_element of it, and what a first element needs. */
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored);
+/* The result of the state that a scan shows of an element, before it is narrowed. */
+kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
 /* `count` neighbours by aligned accesses of 16 bytes, or by one of less that holds all of them. */
@@ -400,6 +414,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x);
 /* Products: the upper 32 bits of ||x| - 1|; 0 if x is zero, infinite or NaN. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
 int tly_gpu_has_distance(const tly_gpu *g);
+/* Whether there are classes: of recurrences, what follows an infinity depends on signs and on the
+ * order. They have a neutral window for a class, and only a NaN settles a prefix. */
+int tly_gpu_has_classes(const tly_gpu *g);
 /* Stands for an unknown distance: that of large finite elements, f32 or f64. It cannot have all
  * bits set, as tly_gpu_settled takes FAR + 1 as the bits of a number. */
 enum { TLY_GPU_FAR = 0x7f000000 };

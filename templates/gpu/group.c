@@ -177,7 +177,7 @@ static kir_value from_below(tly_gpu *g, tly_group *t, kir_value v, unsigned by)
 static kir_value neutral(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    return tly_neutral(c, c->acc);
+    return tly_neutral_window(c, c->acc);
 }
 
 /* `yes` where there is a lane `by` below, else `no`. */
@@ -353,7 +353,7 @@ kir_value tly_group_fold(tly_gpu *g, tly_group *t, kir_op op, kir_value v)
 
 void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range)
 {
-    static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
+    const kir_op ops[2] = { tly_range_op(&g->c, 0), tly_range_op(&g->c, 1) };
     unsigned count = tly_range_count(&g->c);
     for (unsigned k = 0; k < count; k++)
         range[k] = fold_scan(g, t, (int)ops[k], range[k]);

@@ -71,14 +71,15 @@ static void classes_of(const tly_look_back *s, kir_value *summary)
     const tly_gpu_extent tile = { s->at, s->count };
     tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
+    if (!tly_gpu_has_classes(g))
+        return;
     emit_for(c, &l, first, end, u32(g, tly_group_after(g, s->team, vector)));
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, u32(g, v));
         const tly_place here = tly_gpu_place(&tile, position);
         kir_value p = tly_gpu_address(g, s->at, TLY_IN, umin(c, position, last));
-        kir_value x = tly_gpu_widen(g, &here, tly_gpu_fetch(g, p, 0));
-        x = tly_element(c, &here, x);
-        x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
+        kir_value x = tly_gpu_element(g, &here, tly_gpu_fetch(g, p, 0));
+        x = choose(c, less(c, position, s->count), x, tly_neutral_window(c, c->acc));
         tly_gpu_summary_add(g, summary, x);
     }
     emit_end(c, &l);
@@ -101,7 +102,7 @@ static void summarise(tly_look_back *s, tly_tile *tile)
     s->total = summary[0];
     s->mark = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
     emit_end(c, &bad);
-    tile->summary = s->total;
+    tile->summary = tly_gpu_has_classes(g) ? s->total : 0;
 }
 
 /* By the first cluster. For tests every third tile publishes its total late. */
@@ -113,7 +114,7 @@ static kir_value find_carry(tly_look_back *s, kir_value *open)
     tly_look_for_totals(s);
     all = tly_look_sum(s, s->before, &all_sound);
     sum = tly_look_sum(s, choose(c, none, u32(g, 0), sub(c, s->before, u32(g, 1))), &sound);
-    sum = choose(c, none, tly_neutral(c, c->acc), sum);
+    sum = choose(c, none, tly_neutral_window(c, c->acc), sum);
     sound = bor(c, none, sound);
     kir_value k = choose(c, s->ends, s->group, s->item->chunk);
     kir_value at = tly_look_at(s, k,

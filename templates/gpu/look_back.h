@@ -6,7 +6,8 @@
 #include "gpu.h"
 
 /* The fields of a record. Record k belongs to tile k and to group k. There are fewer groups than
- * tiles, and neighbouring groups have neighbouring records, as they are read side by side. */
+ * tiles, and neighbouring groups have neighbouring records, as they are read side by side. Totals
+ * are windows, carries and bases are states. */
 enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_FIELDS };
 
 /* A mark of classes has the upper bits of the distance in its own upper bits. */
@@ -17,8 +18,9 @@ unsigned tly_record_words(const tly_gpu *g);
 /* One invocation publishes a field once. Its u32 lie `apart` bytes from each other; 0: side by
  * side. */
 void tly_record_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark);
-/* The value, and its mark: 0 unless all of it was there. */
-kir_value tly_record_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark);
+/* A state or a window, of the parts of `like`, and its mark: 0 unless all of it was there. */
+kir_value tly_record_look(tly_gpu *g, kir_value like, kir_value at, kir_value apart,
+                          kir_value *mark);
 
 /* ---- tiles of either template (look_back.c) ---- */
 

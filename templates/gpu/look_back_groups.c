@@ -40,10 +40,11 @@ static void wait_for_totals(tly_look_back *s)
     kir_value exists = ult(c, s->team->lane, s->before);
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value at = tly_look_at(s, tile, u32(g, TLY_TOTAL));
-    kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
+    kir_value none = tly_neutral_window(c, c->acc);
+    kir_value lacks = i1(c, 1), total = none, mark = u32(g, 0);
     tly_region looks = { .state = { &lacks, &total, &mark } };
     tly_look_while(g, &looks);
-    total = tly_record_look(g, at, 0, &mark);
+    total = tly_record_look(g, none, at, 0, &mark);
     lacks = band(c, exists, is(g, mark, 0));
     lacks = tly_not(c, tly_group_all(g, s->team, tly_not(c, lacks)));
     emit_end(c, &looks);
@@ -79,6 +80,8 @@ kir_value tly_look_sum(const tly_look_back *s, kir_value number, kir_value *soun
 void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g))
+        return;
     kir_value good = is(g, mark, TLY_MARK_VALUE);
     kir_value far = choose(c, good, u32(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
                            lshr(c, mark, u32(g, TLY_MARK_BITS)));
@@ -92,7 +95,7 @@ kir_value tly_look_summarise(const tly_look_back *s, kir_value sum, kir_value so
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     *mark = u32(g, TLY_MARK_VALUE);
-    kir_value classes[] = { tly_neutral(c, c->acc), u32(g, 0) };
+    kir_value classes[] = { tly_neutral_window(c, c->acc), u32(g, 0) };
     tly_region bad = { .state = { &sum, mark } }, l = { .state = { &classes[0], &classes[1] } };
     if (tly_range_count(c) == 0)
         return sum;
@@ -119,8 +122,10 @@ static kir_value look_at_groups(const tly_look_back *s, kir_value *base)
     kir_value last = u32(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
     kir_value exists = ule(c, back, s->group);
     kir_value group = choose(c, exists, sub(c, s->group, back), s->group);
-    kir_value there = tly_record_look(g, tly_look_at(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
-    kir_value total = tly_record_look(g, tly_look_at(s, group, u32(g, TLY_GROUP_TOTAL)), 0, &mark);
+    kir_value there = tly_record_look(g, tly_neutral(c, c->acc),
+                                      tly_look_at(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
+    kir_value total = tly_record_look(g, tly_neutral_window(c, c->acc),
+                                      tly_look_at(s, group, u32(g, TLY_GROUP_TOTAL)), 0, &mark);
     has = band(c, exists, differ(c, has, u32(g, 0)));
     kir_value beyond = choose(c, has, add(c, t->lane, u32(g, 1)), u32(g, 0));
     beyond = tly_group_fold_lanes(g, t, KIR_UMAX, beyond);
@@ -145,7 +150,8 @@ static kir_value look_at_tiles(const tly_look_back *s, kir_value *carry)
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before), has, sound;
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value after = tly_record_look(g, tly_look_at(s, tile, u32(g, TLY_CARRY)), 0, &has);
+    kir_value after = tly_record_look(g, tly_neutral(c, c->acc),
+                                      tly_look_at(s, tile, u32(g, TLY_CARRY)), 0, &has);
     kir_value fits = tly_gpu_fits_half(g, s->base), known = i1(c, 1);
     tly_region l = { .state = { &known, carry } };
     *carry = s->base;

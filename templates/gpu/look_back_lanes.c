@@ -50,7 +50,7 @@ static void find_extremes(tly_lanes *t, scanned *tile)
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
     tly_range_track(c, range, tile->total);
     tly_range_fold(c, range, tile->range);
-    tly_lanes_fold(t, &tile->range[0], tly_checks_products(c) ? &tile->range[1] : NULL);
+    tly_lanes_fold(t, tile->range, tly_range_count(c));
 }
 
 /* Of this invocation's elements, read again a few at once, lest all tiles keep them in registers
@@ -85,11 +85,16 @@ static void summarise(tly_lanes *t, scanned *tile)
     if (tly_range_count(c) == 0)
         return;
     kir_value good = tly_range_is_safe(c, tile->range, 0);
+    if (!tly_gpu_has_classes(g)) {
+        tile->published = choose(c, good, tile->published, tly_neutral_window(c, c->acc));
+        tile->mark = choose(c, good, tile->mark, tly_look_mark_classes(g, u32(g, 0)));
+        return;
+    }
     emit_if(c, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, band(c, t->exists, tly_not(c, good))));
     classes_of(t, summary);
     tly_lanes_scan(t, summary[0], 0, &before, &all);
     if (tly_gpu_has_distance(g))
-        tly_lanes_fold(t, &summary[1], NULL);
+        tly_lanes_fold(t, &summary[1], 1);
     kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
     tile->published = choose(c, good, tile->published, all);
     tile->mark = choose(c, good, tile->mark, classes);

@@ -18,7 +18,7 @@ typedef struct tly_lanes {
     tly_gpu_item item;      /* that lane, and the tile along it */
     tly_gpu_row at;         /* of the tile's first position */
     kir_value count;        /* positions from there to the end of the axis */
-    kir_value slots, words; /* workgroup memory: a state, two u32 of each invocation, twice */
+    kir_value slots, words; /* workgroup memory: a window, two u32 of each invocation, twice */
     kir_value flags;        /* one for each vote, cleared */
     kir_value found, marks; /* of each lane: what it finds while it looks */
     kir_value stage; /* elements while they are transposed; local results while a tile waits */
@@ -44,11 +44,11 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
  * tree is fixed. Both are corrected by the excess (drift.c), unless that is 0. */
 void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *before,
                     kir_value *total);
-/* The largest u32 of all spans, and, unless `least` is NULL, the smallest. */
-void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least);
-/* All spans get the value of the lane's first. */
-kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v);
-/* What is found while a lane looks, by number: a state and its mark. No barrier. */
+/* The extremes of all spans, or the first alone. */
+void tly_lanes_fold(tly_lanes *t, kir_value *range, unsigned count);
+/* All spans get the state of the lane's first. */
+kir_value tly_lanes_broadcast(tly_lanes *t, kir_value state);
+/* What is found while a lane looks, by number: a window and its mark. No barrier. */
 void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark);
 kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark);
 /* i1: it holds somewhere in the workgroup. */

@@ -27,7 +27,7 @@ static void put(tly_lanes *t, kir_value state)
 static kir_value get(tly_lanes *t, kir_value number)
 {
     tly_build *c = &t->g->c;
-    return tly_load_state(c, slot_of(t, t->slots, number, c->state_bytes), 0, 1, c->acc_bytes);
+    return tly_load_window(c, slot_of(t, t->slots, number, c->state_bytes), 0, 1, c->acc_bytes);
 }
 
 static kir_value at_least(tly_lanes *t, unsigned span)
@@ -86,7 +86,7 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
     put(t, own);
     kir_barrier(c->b);
     kir_value last = add(c, t->lane, u32(g, (t->spans - 1) * t->lanes));
-    *before = choose(c, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral(c, c->acc));
+    *before = choose(c, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral_window(c, c->acc));
     *total = get(t, last);
     t->turn ^= 1;
 }
@@ -102,31 +102,30 @@ static kir_value around_by(tly_lanes *t, unsigned by)
 }
 
 /* What is folded twice counts once. */
-void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least)
+void tly_lanes_fold(tly_lanes *t, kir_value *v, unsigned count)
 {
     tly_build *c = &t->g->c;
     kir_type i32 = KIR_TYPE(KIR_I32, 1);
     for (unsigned by = 1; by < t->spans; by *= 2) {
         kir_value own = slot_of(t, t->words, t->local, PAIR);
         kir_value other = slot_of(t, t->words, around_by(t, by), PAIR);
-        kir_store(c->b, own, 0, *most, 4, 0);
-        if (least != NULL)
-            kir_store(c->b, own, 4, *least, 4, 0);
+        for (unsigned k = 0; k < count; k++)
+            kir_store(c->b, own, 4 * (int64_t)k, v[k], 4, 0);
         kir_barrier(c->b);
-        *most = umax(c, *most, kir_load(c->b, i32, other, 0, 4));
-        if (least != NULL)
-            *least = umin(c, *least, kir_load(c->b, i32, other, 4, 4));
+        for (unsigned k = 0; k < count; k++)
+            v[k] = bin(c, tly_range_op(c, k), v[k], kir_load(c->b, i32, other, 4 * (int64_t)k, 4));
         t->turn ^= 1;
     }
 }
 
-kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v)
+kir_value tly_lanes_broadcast(tly_lanes *t, kir_value state)
 {
-    put(t, v);
-    kir_barrier(t->g->c.b);
-    v = get(t, t->lane);
+    tly_build *c = &t->g->c;
+    put(t, state);
+    kir_barrier(c->b);
+    kir_value slot = slot_of(t, t->slots, t->lane, c->state_bytes);
     t->turn ^= 1;
-    return v;
+    return tly_load_state(c, slot, 0, 1, c->acc_bytes);
 }
 
 static kir_value kept_at(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
@@ -147,7 +146,7 @@ kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark)
 {
     tly_build *c = &t->g->c;
     *mark = kir_load(c->b, KIR_TYPE(KIR_I32, 1), kept_at(t, t->marks, number, 4), 0, 4);
-    return tly_load_state(c, kept_at(t, t->found, number, c->state_bytes), 0, 1, c->acc_bytes);
+    return tly_load_window(c, kept_at(t, t->found, number, c->state_bytes), 0, 1, c->acc_bytes);
 }
 
 kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)

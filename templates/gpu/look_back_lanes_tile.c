@@ -28,10 +28,33 @@ static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
+static kir_value begins_held(tly_build *c, const tly_place *at)
+{
+    tly_lanes *t = (tly_lanes *)at->of;
+    const tly_gpu_extent tile = { &t->at, t->count };
+    if (at->more_positions > 0)
+        return 0;
+    const tly_place first = tly_gpu_place(&tile, held(t));
+    return first.begins(c, &first);
+}
+
+static kir_value where_held(tly_build *c, const tly_place *at)
+{
+    tly_lanes *t = (tly_lanes *)at->of;
+    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_place first = tly_gpu_place(&tile, held(t));
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.where(c, &here);
+}
+
 /* Of the i-th element that it holds. */
 static tly_place place_held(const tly_lanes *t, unsigned i)
 {
-    return (tly_place){ .address = address_held, .of = t, .more_positions = i };
+    return (tly_place){ .address = address_held,
+                        .begins = begins_held,
+                        .where = where_held,
+                        .of = t,
+                        .more_positions = i };
 }
 
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */
@@ -178,10 +201,10 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
+    kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral_window(c, c->acc);
     for (unsigned i = 0; i < t->steps; i++) {
         const tly_place here = place_held(t, i);
-        x[i] = tly_element(c, &here, tly_gpu_widen(g, &here, x[i]));
+        x[i] = tly_gpu_element(g, &here, x[i]);
         if (!whole)
             x[i] = choose(c, less(c, u32(g, i), left), x[i], neutral);
     }
@@ -228,8 +251,8 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
     const tly_gpu_extent tile = { &t->at, end };
     const tly_place here = tly_gpu_place(&tile, position);
-    x = tly_element(c, &here, tly_gpu_widen(g, &here, x));
-    return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
+    x = tly_gpu_element(g, &here, x);
+    return choose(c, less(c, position, end), x, tly_neutral_window(c, c->acc));
 }
 
 /* ---- to memory ---- */
@@ -249,20 +272,28 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_region exists = { 0 }, whole = { 0 };
     for (unsigned i = 0; i < t->steps; i++) {
         const tly_place here = place_held(t, i);
-        stored[i] = tly_gpu_narrow(g, tly_show(c, &here, states[i]));
+        stored[i] = tly_gpu_narrow(g, tly_gpu_show(g, &here, states[i]));
     }
     if (is_transposed(t))
         transpose(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
     emit_if(c, &exists, when);
-    kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t));
-    emit_if(c, &whole, is_whole(t));
+    kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t)), all = is_whole(t);
+    if (g->part.count != 0)
+        all = band(c, all, tly_gpu_in_part(g, tly_gpu_moved(g, &t->at), t->spans * t->steps));
+    emit_if(c, &whole, all);
     for (unsigned i = 0; i < t->steps; i++)
         put(t, first, i, stored[i]);
     emit_else(c, &whole);
     for (unsigned i = 0; i < t->steps; i++) {
         tly_region there = { 0 };
-        emit_if(c, &there, less(c, u32(g, after(t, i)), left));
+        kir_value is_there = less(c, u32(g, after(t, i)), left);
+        if (g->part.count != 0) {
+            kir_value position = add(c, accessed(t), u32(g, after(t, i)));
+            position = add(c, tly_gpu_moved(g, &t->at), position);
+            is_there = band(c, is_there, tly_gpu_in_part(g, position, 1));
+        }
+        emit_if(c, &there, is_there);
         put(t, first, i, stored[i]);
         emit_end(c, &there);
     }

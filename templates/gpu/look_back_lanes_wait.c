@@ -12,9 +12,9 @@
  * they find in workgroup memory, where one invocation of each lane combines it. So no invocation
  * has many records in registers, and no barrier is in a loop that waits.
  *
- * A record has two fields. One holds the tile's total, of a group's last tile the group's; the
- * other, where the range is watched, the carry after the tile, of a group's last tile the next
- * group's base. A word of a field lies beside the same word of the other lanes, so that who looks
+ * A record has two fields. One holds the tile's total, of a group's last tile the group's, a window;
+ * the other, where the range is watched, the carry after the tile, of a group's last tile the next
+ * group's base, a state. A word of a field lies beside the same word of the other lanes, so that who looks
  * for neighbours reads whole lines.
  *
  * Records of words with a carry have a third field, which only tile 0 fills: the state before the
@@ -60,8 +60,10 @@ unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g)
 
 static kir_value look(const tly_lane_look_back *s, kir_value tile, unsigned which, kir_value *mark)
 {
+    tly_build *c = &s->t->g->c;
     field p = field_of(s, tile, which);
-    return tly_record_look(s->t->g, p.at, p.apart, mark);
+    kir_value like = which == TOTAL ? tly_neutral_window(c, c->acc) : tly_neutral(c, c->acc);
+    return tly_record_look(s->t->g, like, p.at, p.apart, mark);
 }
 
 static void publish(const tly_lane_look_back *s, kir_value when, unsigned which, kir_value v,
@@ -108,7 +110,7 @@ static void find_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value lacks = i1(c, 1), total = tly_neutral(c, c->acc), mark = u32(g, 0);
+    kir_value lacks = i1(c, 1), total = tly_neutral_window(c, c->acc), mark = u32(g, 0);
     tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &total, &mark } };
     emit_if(c, &exists, s->t->exists);
     emit_for(c, &each, s->t->span, s->before, u32(g, s->t->spans));
@@ -126,7 +128,7 @@ static sum sum_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    sum all = { tly_neutral(c, c->acc), i1(c, 1) };
+    sum all = { tly_neutral_window(c, c->acc), i1(c, 1) };
     tly_region l = { .state = { &all.value, &all.sound } };
     emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
     kir_value mark, total = tly_lanes_kept(s->t, l.i, &mark);
@@ -142,7 +144,7 @@ static kir_value summarise(const tly_lane_look_back *s, sum all, kir_value *mark
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     *mark = u32(g, TLY_MARK_VALUE);
-    kir_value classes[] = { tly_neutral(c, c->acc), u32(g, 0) };
+    kir_value classes[] = { tly_neutral_window(c, c->acc), u32(g, 0) };
     tly_region bad = { .state = { &all.value, mark } };
     tly_region l = { .state = { &classes[0], &classes[1] } };
     if (tly_range_count(c) == 0)
@@ -180,7 +182,7 @@ static kir_value oldest(const tly_lane_look_back *s)
     return sub(c, window, umin(c, s->group, window));
 }
 
-/* A group's total, or the base after it where that is there. */
+/* A group's total, or the base after it where that is there, as a window. */
 static kir_value look_at_group(const tly_lane_look_back *s, kir_value i, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
@@ -189,7 +191,7 @@ static kir_value look_at_group(const tly_lane_look_back *s, kir_value i, kir_val
     kir_value total = look(s, tile, TOTAL, mark), base = look(s, tile, AFTER, &has);
     has = differ(c, has, u32(g, 0));
     *mark = choose(c, has, u32(g, MARK_BASE), *mark);
-    return choose(c, has, base, total);
+    return choose(c, has, tly_window_of(c, base), total);
 }
 
 /* Waits for one or the other of each, and of the oldest of a whole window for the base. */
@@ -197,7 +199,8 @@ static void find_groups(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value lacks = i1(c, 1), v = tly_neutral(c, c->acc), mark = u32(g, 0), from = oldest(s);
+    kir_value lacks = i1(c, 1), v = tly_neutral_window(c, c->acc), mark = u32(g, 0);
+    kir_value from = oldest(s);
     tly_region exists = { 0 }, each = { 0 }, looks = { .state = { &lacks, &v, &mark } };
     emit_if(c, &exists, s->t->exists);
     emit_for(c, &each, add(c, from, s->t->span), u32(g, WINDOW), u32(g, s->t->spans));
@@ -265,7 +268,7 @@ static kir_value combine_groups(const tly_lane_look_back *s, look_for *by, kir_v
     kir_value v = by(s, l.i, &mark), takes = is(g, mark, MARK_BASE);
     kir_value goes = band(c, known, tly_look_combines(g, *base, v, mark, 1));
     known = bor(c, takes, goes);
-    *base = choose(c, takes, v, tly_lane_join(g, *base, v));
+    *base = choose(c, takes, tly_state_of(c, v), tly_lane_join(g, *base, v));
     emit_end(c, &l);
     return known;
 }
@@ -295,7 +298,7 @@ static kir_value look_at_tiles(const tly_lane_look_back *s, kir_value base, kir_
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value fits = tly_gpu_fits_half(g, base), known = i1(c, 1), mark, has;
-    sum all = { tly_neutral(c, c->acc), known };
+    sum all = { tly_neutral_window(c, c->acc), known };
     tly_region l = { .state = { &known, carry, &all.value, &all.sound } };
     *carry = base;
     emit_for(c, &l, u32(g, 0), s->before, u32(g, 1));
@@ -351,7 +354,7 @@ static news tell_totals(const tly_lane_look_back *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    news n = { { tly_neutral(c, c->acc), i1(c, 1) }, s->total, s->mark };
+    news n = { { tly_neutral_window(c, c->acc), i1(c, 1) }, s->total, s->mark };
     tly_region leads = { .state = { &n.before.value, &n.before.sound, &n.v, &n.mark } };
     emit_if(c, &leads, s->leads);
     n.before = sum_totals(s);

@@ -8,7 +8,7 @@
 /* A state's 32-bit parts are published in halves, each in a u32. */
 enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
 
-/* Room for those of a state. */
+/* Room for those of a window. */
 unsigned tly_record_words(const tly_gpu *g)
 {
     return g->c.state_bytes / 2;
@@ -100,10 +100,11 @@ void tly_record_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, 
     }
 }
 
-kir_value tly_record_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
+kir_value tly_record_look(tly_gpu *g, kir_value like, kir_value at, kir_value apart,
+                          kir_value *mark)
 {
     tly_build *c = &g->c;
-    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(c, c->acc);
+    kir_value halves[MOST_HALVES], all = 0;
     for (unsigned i = 0; i < halves_of(c, like); i++) {
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);

@@ -29,7 +29,7 @@ kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored)
 {
     tly_build *c = &g->c;
     if (c->p->program.type != 0)
-        return tly_widen(c, tly_map(c, at, tly_loaded(c, stored)));
+        return tly_mapped(c, at, tly_loaded(c, stored));
     return is_narrow(c->bytes[TLY_IN]) ? tly_widen_u32(c, stored) : tly_widen(c, stored);
 }
 
@@ -37,6 +37,30 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value result)
 {
     tly_build *c = &g->c;
     return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, result) : tly_narrow(c, result);
+}
+
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
+{
+    tly_build *c = &g->c;
+    kir_value u = tly_element_alone(c, at, tly_gpu_widen(g, at, stored));
+    u = tly_behind_nothing(c, at, u);
+    if (tly_window_heads(c->p) == 0)
+        return u;
+    kir_value head = c->p->resets ? tly_resets(c, at, tly_loaded(c, stored))
+                                  : tly_gpu_is_head_at(g, at);
+    if (c->p->exclusive && tly_factors(c->p) == 0) /* behind the identity, which is no literal */
+        u = tly_combine(c, choose(c, head, tly_start(c, c->acc), tly_neutral(c, c->acc)), u);
+    return tly_behind_head(c, head, u);
+}
+
+kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state)
+{
+    tly_build *c = &g->c;
+    if (c->p->exclusive)
+        state = tly_shown_before(c, at, state);
+    if (c->p->exclusive && tly_window_heads(c->p) > 0)
+        state = choose(c, tly_gpu_is_head_at(g, at), tly_start(c, c->acc), state);
+    return tly_show(c, at, state);
 }
 
 /* ---- stored elements ---- */

@@ -3,6 +3,8 @@
  * What remains known of a stretch of elements whose range guard has failed: its class, and after
  * which carries the class alone decides (docs/range.md). The class is the product of the signs,
  * zeros, infinities and NaNs, or of a sum its infinities and NaNs. It is exact in every order.
+ * Recurrences have no classes: the plain loop goes on from an infinity, and a NaN stays a NaN. Nor
+ * have scans that begin anew, where nothing stays.
  */
 #include "gpu.h"
 
@@ -70,11 +72,18 @@ static kir_value absolute(tly_gpu *g, kir_value x)
     return bitcast(c, c->acc, size);
 }
 
+int tly_gpu_has_classes(const tly_gpu *g)
+{
+    return !tly_checks_windows(&g->c) && tly_window_heads(g->c.p) == 0;
+}
+
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g))
+        return tly_neutral_window(c, c->acc);
     if (!tly_checks_products(c))
-        return choose(c, tly_gpu_finite(g, x), tly_neutral(c, c->acc), x);
+        return choose(c, tly_gpu_finite(g, x), tly_neutral_window(c, c->acc), x);
     kir_value sign = choose(c, olt(c, x, real(g, ZERO)), real(g, MINUS_ONE), real(g, ONE));
     return choose(c, regular(g, x), sign, x);
 }
@@ -98,13 +107,15 @@ int tly_gpu_has_distance(const tly_gpu *g)
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
 {
     tly_build *c = &g->c;
-    summary[0] = tly_neutral(c, c->acc);
+    summary[0] = tly_neutral_window(c, c->acc);
     summary[1] = u32(g, 0);
 }
 
 void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g))
+        return;
     summary[0] = tly_combine(c, summary[0], tly_gpu_class(g, x));
     if (tly_gpu_has_distance(g))
         summary[1] = umax(c, summary[1], tly_gpu_distance(g, x));
@@ -112,6 +123,8 @@ void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
 
 void tly_gpu_summary_fold(tly_gpu *g, tly_group *t, kir_value *summary)
 {
+    if (!tly_gpu_has_classes(g))
+        return;
     summary[0] = tly_group_fold(g, t, tly_combines_by(g->c.p), summary[0]);
     if (tly_gpu_has_distance(g))
         summary[1] = tly_group_fold(g, t, KIR_UMAX, summary[1]);
@@ -141,6 +154,10 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
 
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 {
+    if (tly_window_heads(g->c.p) > 0)
+        return i1(&g->c, 0);
+    if (!tly_gpu_has_classes(g))
+        return uno(&g->c, carry, carry);
     kir_value lost = is_lost(g, carry);
     return tly_gpu_has_distance(g) ? bor(&g->c, lost, stays_put(g, carry, distance)) : lost;
 }
@@ -148,6 +165,8 @@ kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g))
+        return i1(c, 0);
     if (!tly_checks_products(c))
         return is_lost(g, summary);
     return bor(c, oeq(c, summary, real(g, ZERO)), uno(c, summary, summary));
@@ -193,6 +212,8 @@ kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value car
 void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g))
+        return;
     summary[0] = tly_combine(c, summary[0], tly_gpu_class(g, total));
     if (!tly_gpu_has_distance(g))
         return;
@@ -204,15 +225,19 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 {
     tly_build *c = &g->c;
     kir_value good = tly_range_is_safe(c, range, carry);
+    if (!tly_gpu_has_classes(g)) /* a NaN stays one, but for an infinity's sake the loop decides */
+        return bor(c, good, band(c, tly_range_is_safe(c, range, 0), uno(c, carry, carry)));
     if (!tly_checks_products(c))
         return good;
     return bor(c, good, band(c, tly_range_is_safe(c, range, 0), is_lost(g, carry)));
 }
 
-/* Zero, infinity and NaN are good for every product. */
+/* Zero, infinity and NaN are good for every product, and a NaN for every window. */
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
     tly_build *c = &g->c;
+    if (!tly_gpu_has_classes(g) && kir_parts(c->b, x) == 1)
+        return bor(c, good, uno(c, x, x));
     return tly_checks_products(c) ? bor(c, good, is_lost(g, x)) : good;
 }
 

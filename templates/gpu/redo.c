@@ -63,6 +63,10 @@ static void find_first(tly_gpu *g, tly_redo *r)
     } else {
         first = tly_group_fold(g, r->team, KIR_UMIN, first);
     }
+    /* The tree that made the prefix before this turn may have overflowed where all results before
+     * have not. One turn earlier it has not, as the results of that turn show. */
+    if (tly_checks_windows(c))
+        first = sub(c, first, umin(c, first, u32(g, 1)));
     r->settled = tly_gpu_settled(g, r->carry, r->distance);
     first = choose(c, r->settled, u32(g, 0), first);
     r->first = g->interleave > 1 ? choose(c, r->fits, u32(g, r->all), first) : first;

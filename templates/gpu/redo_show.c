@@ -81,7 +81,7 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
     tly_region stores = { 0 };
     for (unsigned v = 0; v < vector_of(g); v++) {
         const tly_place here = tly_group_place(g, r->team, r->extent, s * vector_of(g) + v);
-        shown[v] = tly_gpu_narrow(g, tly_show(c, &here, shown[v]));
+        shown[v] = tly_gpu_narrow(g, tly_gpu_show(g, &here, shown[v]));
     }
     if (!r->tile->staged) {
         tly_tile_store_vector(g, r->team, r->extent, s, when, shown);
@@ -149,7 +149,12 @@ void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
 void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
 {
     tly_build *c = &g->c;
-    kir_value none = tly_neutral(c, c->acc);
+    kir_value none = tly_neutral_window(c, c->acc);
+    rest->total = none;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        rest->y[i] = rest->before[i / vector_of(g)] = none;
+    if (!tly_gpu_has_classes(g))
+        return;
     for (unsigned s = 0; s < segments_of(g); s++) {
         const kir_value *x = tly_redo_elements(g, r, s);
         for (unsigned v = 0; v < vector_of(g); v++) {

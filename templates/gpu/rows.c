@@ -21,16 +21,11 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
     return (stretch){ tly_gpu_at(g, &row, begin), tly_gpu_chunk_count(g, begin) };
 }
 
-/* Publishes the stretch's class for those of its scans whose total is bad. */
-static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value good,
-                      kir_value *all, kir_value *range)
+/* Adds all elements of the stretch to the summary. */
+static void classify(tly_gpu *g, tly_group *t, const stretch *along, kir_value *summary)
 {
     tly_build *c = &g->c;
-    kir_value summary[2];
-    tly_region fine = { .state = { all } }, tiles = { .state = { &summary[0], &summary[1] } };
-    emit_carry(&fine, tly_range_count(c), range);
-    emit_unless(c, &fine, g->interleave > 1 ? tly_group_all(g, t, good) : good);
-    tly_gpu_summary_begin(g, summary);
+    tly_region tiles = { .state = { &summary[0], &summary[1] } };
     emit_for(c, &tiles, u32(g, 0), along->count, u32(g, t->tile));
     tly_tile tile = { .publish = NULL };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
@@ -39,6 +34,20 @@ static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value 
         tly_gpu_summary_add(g, summary, tile.x[i]);
     emit_end(c, &tiles);
     tly_gpu_summary_fold(g, t, summary);
+}
+
+/* Publishes the stretch's class for those of its scans whose total is bad. */
+static void summarise(tly_gpu *g, tly_group *t, const stretch *along, kir_value good,
+                      kir_value *all, kir_value *range)
+{
+    tly_build *c = &g->c;
+    kir_value summary[2];
+    tly_region fine = { .state = { all } };
+    emit_carry(&fine, tly_range_count(c), range);
+    emit_unless(c, &fine, g->interleave > 1 ? tly_group_all(g, t, good) : good);
+    tly_gpu_summary_begin(g, summary);
+    if (tly_gpu_has_classes(g))
+        classify(g, t, along, summary);
     tly_gpu_publish(g, good, summary, all, range);
     emit_end(c, &fine);
 }
@@ -48,7 +57,7 @@ static void total(tly_gpu *g, tly_group *t, const tly_gpu_item *item, const stre
 {
     tly_build *c = &g->c;
     unsigned guarded = tly_range_count(c);
-    kir_value sum = tly_neutral(c, c->acc), lanes[2] = { 0 }, range[2] = { 0 };
+    kir_value sum = tly_neutral_window(c, c->acc), lanes[2] = { 0 }, range[2] = { 0 };
     tly_region tiles = { .state = { &sum } }, leads = { 0 };
     tly_range_begin(c, lanes);
     emit_carry(&tiles, guarded, lanes);

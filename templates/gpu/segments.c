@@ -49,18 +49,28 @@ static kir_value head(tly_gpu *g, kir_value i)
     return sub(c, arg(c, KIR_ARG_AXIS_SIZE), last);
 }
 
-tly_gpu_part tly_gpu_part_in_segments(tly_gpu *g)
+void tly_gpu_find_part(tly_gpu *g)
 {
     tly_build *c = &g->c;
+    if (c->p->segmented != TLY_SEGMENTED_OFFSETS || tly_reduces(c->p->form))
+        return;
     kir_value zero = u32(g, 0), length = arg(c, KIR_ARG_LENGTH);
-    if (c->p->segmented != TLY_SEGMENTED_OFFSETS)
-        return (tly_gpu_part){ zero, length };
     kir_value position = arg(c, KIR_ARG_POSITION);
     kir_value first = sub(c, head(g, zero), position);
     kir_value end = sub(c, head(g, arg(c, KIR_ARG_SEGMENTS)), position);
     first = smin(c, smax(c, first, zero), length);
     end = smax(c, smin(c, end, length), first);
-    return (tly_gpu_part){ first, sub(c, end, first) };
+    g->part = (tly_gpu_part){ first, sub(c, end, first) };
+}
+
+kir_value tly_gpu_in_part(tly_gpu *g, kir_value position, unsigned count)
+{
+    tly_build *c = &g->c;
+    const tly_gpu_part *p = &g->part;
+    if (count == 1)
+        return ult(c, sub(c, position, p->first), p->count);
+    kir_value end = add(c, position, u32(g, count));
+    return band(c, ule(c, p->first, position), ule(c, end, add(c, p->first, p->count)));
 }
 
 tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position)
@@ -100,22 +110,12 @@ kir_value tly_gpu_is_head(tly_gpu *g, kir_value position)
     return differ(c, band(c, bit, u32(g, 1)), u32(g, 0));
 }
 
-void tly_gpu_use_heads(tly_gpu *g, kir_value position)
-{
-    if (g->c.p->segmented != TLY_SEGMENTED_NOT && !tly_gpu_has_segment_states(g))
-        g->c.heads = position;
-}
-
-kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
+kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at)
 {
     tly_build *c = &g->c;
-    kir_value element = tly_element_alone(c, at, tly_gpu_widen(g, at, stored));
-    if (!tly_has_heads(c))
-        return element;
-    if (c->p->resets)
-        return tly_give_head(c, element, tly_resets(c, at, tly_loaded(c, stored)));
-    kir_value position = add(c, c->heads, u32(g, at->more_positions));
-    return tly_give_head(c, element, tly_gpu_is_head(g, add(c, position, at->position)));
+    if (!c->p->resets)
+        return tly_gpu_is_head(g, at->where(c, at));
+    return tly_resets(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, 1)));
 }
 
 /* ---- the pass ---- */

@@ -20,7 +20,6 @@ static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
     unsigned count = tly_range_count(c), vector = vector_of(g);
     if (count == 0)
         return;
@@ -29,7 +28,7 @@ void tly_tile_find_range(tly_gpu *g, tly_tile *tile)
     for (unsigned s = 0; s < segments_of(g); s++) {
         extremes(g, tile->y + (size_t)s * vector, vector, tile->ranges[s]);
         for (unsigned k = 0; k < count; k++)
-            tile->range[k] = bin(c, ops[k], tile->range[k], tile->ranges[s][k]);
+            tile->range[k] = bin(c, tly_range_op(c, k), tile->range[k], tile->ranges[s][k]);
     }
 }
 
@@ -45,7 +44,7 @@ void tly_tile_narrow(tly_gpu *g, const tly_group *t, const tly_gpu_extent *exten
     tly_build *c = &g->c;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_group_place(g, t, extent, i);
-        kir_value y = tly_show(c, &here, shown[i]);
+        kir_value y = tly_gpu_show(g, &here, shown[i]);
         shown[i] = numbers ? tly_narrow_number(c, y) : tly_gpu_narrow(g, y);
     }
 }

@@ -33,7 +33,6 @@ typedef struct transpose {
     kir_value valid; /* i1: the invocation's own does */
     kir_value from;  /* the tile's first position */
     kir_value length;
-    tly_gpu_part part; /* of words with offsets: positions that lie in segments */
     tly_gpu_row own; /* contiguous: the workgroup's first */
     side side[TLY_FIRST_OPERAND];
 } transpose;
@@ -148,10 +147,9 @@ static kir_value place_of(const transpose *t, const side *s, const piece *p, int
 /* i1: a position exists, and lies in a segment. */
 static kir_value is_scanned(const transpose *t, kir_value position)
 {
-    tly_build *c = &t->g->c;
-    if (t->part.count != 0)
-        return ult(c, sub(c, position, t->part.first), t->part.count);
-    return less(c, position, t->length);
+    tly_gpu *g = t->g;
+    kir_value exists = less(&g->c, position, t->length);
+    return g->part.count == 0 ? exists : band(&g->c, exists, tly_gpu_in_part(g, position, 1));
 }
 
 /* i1: the piece exists. */
@@ -309,6 +307,29 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
     return here.address(c, &here, tensor);
 }
 
+/* Contiguous rows are not cut into segments. */
+static kir_value where(tly_build *c, const tly_place *at)
+{
+    const transpose *t = at->of;
+    const tly_gpu_extent lane = { &t->own, t->length };
+    const tly_place first = tly_gpu_place(&lane, t->from);
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.where(c, &here);
+}
+
+/* Contiguous rows begin with their tile. */
+static kir_value begins(tly_build *c, const tly_place *at)
+{
+    const transpose *t = at->of;
+    const tly_gpu_extent lane = { .row = &t->own };
+    if (at->more_positions > 0)
+        return 0;
+    if (t->contiguous)
+        return i1(c, 1);
+    const tly_place first = tly_gpu_place(&lane, t->from);
+    return first.begins(c, &first);
+}
+
 /* The state behind the i-th position, or, where the lane has ended, the one before. Only words with
  * a carry have a use for a state behind the lane's end. */
 static kir_value behind(const transpose *t, int whole, unsigned i, kir_value before, kir_value next)
@@ -331,12 +352,13 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
-        const tly_place at = {
-            .address = address, .of = t, .position = t->from, .more_positions = i
-        };
-        kir_value u = tly_gpu_element(g, &at, x[i]);
-        kir_value next = tly_advance(c, &at, carry, u);
-        shown[i] = tly_gpu_narrow(g, tly_show(c, &at, tly_shown(c, u, carry, next)));
+        const tly_place at = { .address = address,
+                               .begins = begins,
+                               .where = where,
+                               .of = t,
+                               .more_positions = i };
+        kir_value next = tly_combine(c, carry, tly_gpu_element(g, &at, x[i]));
+        shown[i] = tly_gpu_narrow(g, tly_gpu_show(g, &at, c->p->exclusive ? carry : next));
         carry = behind(t, whole, i, carry, next);
     }
     if (t->side[TLY_OUT].transposed)
@@ -361,10 +383,8 @@ static kir_value tile(const transpose *t, kir_value carry)
     tly_build *c = &g->c;
     kir_value end = add(c, t->from, u32(g, t->positions));
     kir_value whole = band(c, ule(c, end, t->length), ule(c, u32(g, t->lanes), t->here));
-    if (t->part.count != 0) {
-        kir_value last = add(c, t->part.first, t->part.count);
-        whole = band(c, whole, band(c, ule(c, t->part.first, t->from), ule(c, end, last)));
-    }
+    if (g->part.count != 0)
+        whole = band(c, whole, tly_gpu_in_part(g, t->from, t->positions));
     if (has_wide(t))
         whole = band(c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     tly_region is = { .state = { &carry } };
@@ -465,9 +485,6 @@ static void build(tly_gpu *g, unsigned pass)
     number = t.contiguous ? begin : umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
-    if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
-        t.part = tly_gpu_part_in_segments(g);
-    tly_gpu_use_heads(g, u32(g, 0));
     for (int k = 0; k < TLY_FIRST_OPERAND; k++)
         t.side[k] = side_of(&t, k);
     if (t.contiguous) {

@@ -8,6 +8,9 @@
  *   product  Every window that ends at i is P[i] / P[i - w]. So if all local results lie in
  *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range.
  *   sum      An overflow stays inf or NaN until the block's end. So a bounded y suffices.
+ *   linear   y is a window (A, B) and stands for A * carry + B. An overflow of either stays inf or
+ *            NaN until the block's end. So bounds of A and of B suffice, and with the carry's they
+ *            bound every result.
  *
  * Magnitudes are compared as integer bits. Of f64 the upper 32 bits are compared, because 64-bit
  * minima are many instructions below AVX-512.
@@ -21,16 +24,17 @@ typedef struct limits {
     uint64_t sum_high;  /* local sums, and the carry */
     uint64_t normal, finite; /* carry times local: smallest, largest, an exponent of slack each */
     uint64_t infinity;
+    uint64_t windows; /* factors and addends of results after a carry, each */
 } limits;
 
 /* Bits of an f32; of an f64's upper u32. */
 static const limits limits_f32 = {
-    0x7fffffff,         0x3f800000, (127u - 60) << 23, (127u + 60) << 23,
-    (127u + 125) << 23, 0x01000000, 0x7f000000,        0x7f800000,
+    0x7fffffff, 0x3f800000, (127u - 60) << 23, (127u + 60) << 23,  (127u + 125) << 23,
+    0x01000000, 0x7f000000, 0x7f800000,        (127u + 125) << 23,
 };
 static const limits limits_f64 = {
-    0x7fffffff00000000,   0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20,
-    (1023u + 1021) << 20, 0x00200000, 0x7fe00000,          0x7ff00000,
+    0x7fffffff00000000, 0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20,  (1023u + 1021) << 20,
+    0x00200000,         0x7fe00000, 0x7ff00000,          (1023u + 1021) << 20,
 };
 
 static const limits *of(const tly_build *c)
@@ -48,14 +52,16 @@ static unsigned u32_lanes(const tly_build *c)
     return c->lanes * c->acc_bytes / 4;
 }
 
-/* v[0] is the highest, v[1] the lowest. */
+kir_op tly_range_op(const tly_build *c, unsigned k)
+{
+    return k > 0 && tly_checks_products(c) ? KIR_UMIN : KIR_UMAX;
+}
+
 void tly_range_begin(tly_build *c, kir_value *v)
 {
     kir_type t = KIR_TYPE(KIR_I32, u32_lanes(c));
-    if (tly_range_count(c) > 0)
-        v[0] = constant(c, t, 0);
-    if (tly_range_count(c) > 1)
-        v[1] = constant(c, t, 0x7fffffff);
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        v[k] = constant(c, t, tly_range_op(c, k) == KIR_UMIN ? 0x7fffffff : 0);
 }
 
 static kir_value magnitude(tly_build *c, kir_value y)
@@ -77,24 +83,46 @@ static kir_value scalar_magnitude(tly_build *c, kir_value y)
 
 void tly_range_track(tly_build *c, kir_value *v, kir_value y)
 {
-    if (tly_range_count(c) == 0)
-        return;
-    kir_value m = magnitude(c, y);
-    v[0] = umax(c, v[0], m);
-    if (tly_range_count(c) > 1)
-        v[1] = umin(c, v[1], m);
+    kir_value m = 0;
+    for (unsigned k = 0; k < tly_range_count(c); k++) {
+        if (k == 0 || tly_checks_windows(c))
+            m = magnitude(c, part(c, tly_without_head(c, y), k));
+        v[k] = bin(c, tly_range_op(c, k), v[k], m);
+    }
+}
+
+/* The bits of a product of two positive floats, or a bit more; of small ones those of 0. */
+static kir_value product_bits(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value one = constant(c, KIR_TYPE(KIR_I32, 1), (uint32_t)of(c)->one);
+    return sub(c, umax(c, add(c, x, y), one), one);
+}
+
+/* (A, B) before (A', B') is (A * A', B * A' + B'). */
+static void follow_windows(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
+{
+    before = tly_without_head(c, before);
+    kir_value twice = constant(c, KIR_TYPE(KIR_I32, 1),
+                               (uint32_t)(of(c)->infinity - of(c)->finite));
+    kir_value addend = product_bits(c, scalar_magnitude(c, part(c, before, 1)), s[0]);
+    v[0] = umax(c, v[0], product_bits(c, scalar_magnitude(c, part(c, before, 0)), s[0]));
+    v[1] = umax(c, v[1], add(c, umax(c, addend, s[1]), twice));
 }
 
 /* Bits of floats stand for logarithms. A sum is at most twice the larger of two numbers. */
 void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
 {
+    if (tly_checks_windows(c)) {
+        follow_windows(c, v, before, s);
+        return;
+    }
     int products = tly_checks_products(c);
     uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
-    kir_value size = scalar_magnitude(c, before);
+    kir_value size = scalar_magnitude(c, tly_without_head(c, before));
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         kir_value x = bin(c, products ? KIR_ADD : KIR_UMAX, size, s[k]);
         x = add(c, x, constant(c, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
-        v[k] = bin(c, k == 0 ? KIR_UMAX : KIR_UMIN, v[k], x);
+        v[k] = bin(c, tly_range_op(c, k), v[k], x);
     }
 }
 
@@ -110,7 +138,7 @@ void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
             for (unsigned i = 0; i < lanes; i++)
                 index[i] = (uint8_t)(i ^ half);
             kir_value other = kir_shuffle(c->b, x, x, index, lanes);
-            x = bin(c, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
+            x = bin(c, tly_range_op(c, k), x, other);
         }
         scalars[k] = kir_extract(c->b, x, u32s - 1);
     }
@@ -121,6 +149,20 @@ static kir_value literal(tly_build *c, uint64_t v)
     return constant(c, KIR_TYPE(KIR_I32, 1), v);
 }
 
+/* Alone, windows may be combined with each other and with carries of their size. After a carry all
+ * results are finite, as A * carry and B are. */
+static kir_value are_safe_windows(tly_build *c, const kir_value *s, kir_value carry)
+{
+    const limits *l = of(c);
+    kir_value most = literal(c, carry ? l->windows : l->high);
+    kir_value good = band(c, ule(c, s[0], most), ule(c, s[1], most));
+    if (!carry)
+        return good;
+    kir_value size = scalar_magnitude(c, carry);
+    good = band(c, good, ule(c, size, most));
+    return band(c, good, ule(c, product_bits(c, size, s[0]), most));
+}
+
 /* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
  * of `normal` and `finite` covers. */
 kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
@@ -128,6 +170,8 @@ kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
     const limits *l = of(c);
     if (tly_range_count(c) == 0)
         return i1(c, 1);
+    if (tly_checks_windows(c))
+        return are_safe_windows(c, s, carry);
     kir_value size = carry ? scalar_magnitude(c, carry) : 0;
     if (!tly_checks_products(c)) {
         kir_value local = ule(c, s[0], literal(c, l->sum_high));
@@ -146,9 +190,21 @@ kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
     kir_value most = add(c, size, s[0]);
     kir_value within = band(c, ule(c, literal(c, l->normal + l->one), least),
                             ule(c, most, literal(c, l->finite + l->one)));
+    if (tly_window_heads(c->p) > 0)
+        return band(c, local, within);
     /* After a zero everything finite is zero. */
     kir_value zero = band(c, oeq(c, carry, like(c, carry, 0)), high);
     return bor(c, band(c, local, within), zero);
+}
+
+/* i1: all parts of a state or a window are this large at most. */
+static kir_value all_within(tly_build *c, kir_value x, uint64_t most)
+{
+    kir_value good = i1(c, 1);
+    x = tly_without_head(c, x);
+    for (unsigned i = 0; i < kir_parts(c->b, x); i++)
+        good = band(c, good, ule(c, scalar_magnitude(c, part(c, x, i)), literal(c, most)));
+    return good;
 }
 
 /* i1: x lies in the range of local results, or, `part` 2, in half of it. Zero does, too, and of
@@ -159,6 +215,9 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
     uint64_t twice = l->infinity - l->finite; /* as large, in bits */
     if (tly_range_count(c) == 0)
         return i1(c, 1);
+    if (tly_checks_windows(c))
+        return all_within(c, x, l->one + (l->high - l->one) / part);
+    x = tly_without_head(c, x);
     kir_value size = scalar_magnitude(c, x);
     if (!tly_checks_products(c))
         return bor(c, ule(c, size, literal(c, l->sum_high - (part - 1) * twice)),

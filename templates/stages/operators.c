@@ -150,12 +150,16 @@ kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);
+    if (tly_has_head(c, y))
+        return tly_combine_behind_head(c, x, y);
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
 }
 
 kir_value tly_begins(tly_build *c, const tly_place *at)
 {
     kir_value first = at->first;
+    if (at->begins != NULL)
+        return at->begins(c, at);
     if (first == 0 && at->more_positions > 0)
         return 0;
     if (first == 0)
@@ -180,13 +184,6 @@ kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_va
         return code_of(c)->apply(c, state, element, begins);
     }
     return tly_combine(c, resets != 0 ? begun_anew(c, resets, state) : state, element);
-}
-
-kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first)
-{
-    kir_value addend = part(c, element, 1);
-    kir_value next = add(c, mul(c, part(c, element, 0), state), addend);
-    return first != 0 ? choose(c, first, addend, next) : next;
 }
 
 /* The index of the first or last of n elements, as the problem says, that compares with y by
@@ -329,13 +326,29 @@ static unsigned apart(const tly_build *c)
     return tly_part_bytes(c->p);
 }
 
-kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
+/* So many heads, u32s, and factors, accumulators all, and a state. */
+static kir_value load_parts(tly_build *c, kir_value p, int64_t offset, unsigned lanes,
+                            unsigned align, unsigned heads, unsigned factors)
 {
     kir_value v[KIR_MAX_PARTS];
-    unsigned parts = row_of(c)->parts;
-    for (unsigned i = 0; i < parts; i++)
-        v[i] = kir_load(c->b, part_type(c, i, lanes), p, offset + i * lanes * apart(c), align);
+    const unsigned before = heads + factors, parts = before + row_of(c)->parts;
+    for (unsigned i = 0; i < parts; i++) {
+        const kir_type type = i < heads    ? KIR_TYPE(KIR_I32, lanes)
+                              : i < before ? KIR_TYPE(c->acc.kind, lanes)
+                                           : part_type(c, i - before, lanes);
+        v[i] = kir_load(c->b, type, p, offset + i * lanes * apart(c), align);
+    }
     return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
+{
+    return load_parts(c, p, offset, lanes, align, 0, 0);
+}
+
+kir_value tly_load_window(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
+{
+    return load_parts(c, p, offset, lanes, align, tly_window_heads(c->p), tly_factors(c->p));
 }
 
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)
