@@ -101,7 +101,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 
 int tly_gpu_has_distance(const tly_gpu *g)
 {
-    return tly_checks_products(&g->c);
+    return tly_checks_products(&g->c) && tly_gpu_has_classes(g);
 }
 
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
@@ -236,6 +236,7 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
     tly_build *c = &g->c;
+    x = tly_without_head(c, x);
     if (!tly_gpu_has_classes(g) && kir_parts(c->b, x) == 1)
         return bor(c, good, uno(c, x, x));
     return tly_checks_products(c) ? bor(c, good, is_lost(g, x)) : good;
