@@ -188,9 +188,10 @@ static const struct {
 };
 
 static const char *const ways[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
-static const char *const kinds[] = { "cumsum:f32",    "cumprod:f32", "cummax:i32",
-                                     "cumsum:i16",    "cummin:f16",  "cumlogsumexp:f32",
-                                     "cumsum:f64",    "cumprod:bf16" };
+static const char *const kinds[] = {
+    "cumsum:f32", "cumprod:f32",      "cummax:i32", "cumsum:i16",
+    "cummin:f16", "cumlogsumexp:f32", "cumsum:f64", "cumprod:bf16"
+};
 
 static int64_t length_of(const char *word)
 {
@@ -254,8 +255,8 @@ static const struct {
     { "2x300x16:axes=1", "" },
 };
 
-static const char *const sums[] = { "sum:f32",  "prod:f32", "sum:i16>i64", "mean:f32",
-                                    "max:f16",  "l2:f32",   "mean:i32",    "log_sum_exp:f32",
+static const char *const sums[] = { "sum:f32",  "prod:f32", "sum:i16>i64",   "mean:f32",
+                                    "max:f16",  "l2:f32",   "mean:i32",      "log_sum_exp:f32",
                                     "sum:bf16", "prod:f64", "sum_square:f32" };
 
 Test(segments_devices, reductions, .timeout = 280)
@@ -352,8 +353,8 @@ static void try_states(const char *word, const char *profile, size_t n)
     run *r = open_run(word, c, (int)(n % 2));
     const size_t count = (size_t)c->count * LANES, bytes = count * sizeof(int32_t);
     const int has_states = n % 3 > 0, in_place = n % 3 == 2;
-    int32_t *to = (int32_t *)place(r, 3, bytes), *from = in_place ? to
-                                                                  : (int32_t *)place(r, 4, bytes);
+    int32_t *to = (int32_t *)place(r, 3, bytes),
+            *from = in_place ? to : (int32_t *)place(r, 4, bytes);
     for (int64_t i = 0; i < LENGTH * LANES; i++)
         tly_bits_store(TALLY_I32, r->in, i, (uint64_t)(i * 7919 % 1000));
     memset(out, PATTERN, sizeof out);
@@ -387,17 +388,31 @@ Test(segments_devices, states, .timeout = 120)
 
 static int64_t hostile(tly_random *random, int64_t length)
 {
-    const int64_t values[] = { INT64_MIN,  INT32_MIN, -1, 0, 1, length - 1, length, length + 1,
-                               INT32_MAX, INT64_MAX, (int64_t)1 << 32, -((int64_t)1 << 32) };
+    const int64_t values[] = { INT64_MIN,
+                               INT32_MIN,
+                               -1,
+                               0,
+                               1,
+                               length - 1,
+                               length,
+                               length + 1,
+                               INT32_MAX,
+                               INT64_MAX,
+                               (int64_t)1 << 32,
+                               -((int64_t)1 << 32) };
     return tly_random_one_in(random, 2) ? values[tly_random_below(random, COUNT(values))]
                                         : tly_random_between(random, 0, length);
 }
 
 static const char *const exposed[] = {
-    "cumsum:f32:3x500:axis=1",          "cumprod:f32:1x2000:axis=1,exclusive",
-    "cumsum:i32:150x9:axis=0,reverse",  "cummax:f32:40x33:axis=1",
-    "cumsum:i32:150x9:axis=0,carry=in+out", "cumsum:i32:9x150:axis=1,reverse,carry=in+out",
-    "sum:f32:3x900:axes=1,segments=i32/1", "prod:f32:900x8:axes=0,segments=i32/1",
+    "cumsum:f32:3x500:axis=1",
+    "cumprod:f32:1x2000:axis=1,exclusive",
+    "cumsum:i32:150x9:axis=0,reverse",
+    "cummax:f32:40x33:axis=1",
+    "cumsum:i32:150x9:axis=0,carry=in+out",
+    "cumsum:i32:9x150:axis=1,reverse,carry=in+out",
+    "sum:f32:3x900:axes=1,segments=i32/1",
+    "prod:f32:900x8:axes=0,segments=i32/1",
     "argmax:f32>i32:900:axes=0,segments=i32/1",
 };
 

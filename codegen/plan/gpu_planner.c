@@ -120,7 +120,8 @@ static uint32_t trips_of(const tly_problem *p)
                          ? digits
                          : 0;
     }
-    if (p->carry && p->segmented != TLY_SEGMENTED_NOT) /* an element may be in a segment of its own */
+    if (p->carry &&
+        p->segmented != TLY_SEGMENTED_NOT) /* an element may be in a segment of its own */
         trips += SEARCH;
     return trips;
 }

@@ -135,9 +135,7 @@ static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
 /* Chunks, or segments, that a pass counts, of each pair. */
 static int64_t each_of(const tly_gpu_pass *pass, int64_t chunks, int64_t segments)
 {
-    return pass->items == TLY_ITEMS_ROWS     ? 1
-           : pass->items == TLY_ITEMS_STATES ? segments
-                                             : chunks;
+    return pass->items == TLY_ITEMS_ROWS ? 1 : pass->items == TLY_ITEMS_STATES ? segments : chunks;
 }
 
 /* Workgroups of a pass: one that takes a tile takes no items of another chunk. */
@@ -474,9 +472,8 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
         steps->block.marks = (uint32_t)align(records);
         steps->zeroed = steps->block.marks + marks - l->block_bytes;
     }
-    steps->scratch_bytes = records + carries + marks > 0
-                               ? align(align(records) + marks + carries)
-                               : 0;
+    steps->scratch_bytes = records + carries + marks > 0 ? align(align(records) + marks + carries)
+                                                         : 0;
 }
 
 /* --- the block ------------------------------------------------------------------------------- */

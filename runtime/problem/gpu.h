@@ -107,9 +107,9 @@ enum {
 
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
-    TLY_ITEMS_ROWS,   /* rows x lanes */
-    TLY_ITEMS_CHUNKS, /* rows x lanes x chunks; a workgroup's items may lie in several rows */
-    TLY_ITEMS_TILES,  /* the same, but that a workgroup's are of one chunk */
+    TLY_ITEMS_ROWS,     /* rows x lanes */
+    TLY_ITEMS_CHUNKS,   /* rows x lanes x chunks; a workgroup's items may lie in several rows */
+    TLY_ITEMS_TILES,    /* the same, but that a workgroup's are of one chunk */
     TLY_ITEMS_SEGMENTS, /* segments of the axis, whatever rows and lanes there are */
     TLY_ITEMS_STATES    /* rows x lanes x segments, which are counted as chunks */
 } tly_items;

@@ -51,8 +51,7 @@ int tly_vk_launch_stands(const tly_gpu_launch *l, const tly_problem *p, const tl
                  l->chunk == (uint32_t)plan->chunk &&
                  l->lanes == (lanes ? (uint32_t)plan->vector : 1) &&
                  (l->chunk == 0 || l->positions % l->chunk == 0) && l->zeroed <= 1 &&
-                 l->marked == (uint32_t)tly_gpu_has_marks(p) &&
-                 tly_has_tensors(l->loose) &&
+                 l->marked == (uint32_t)tly_gpu_has_marks(p) && tly_has_tensors(l->loose) &&
                  l->block_bytes == (tly_gpu_has_block(p) ? sizeof(tly_gpu_block) : 0) &&
                  l->header_bytes >= l->block_bytes && l->header_bytes <= MOST_HEADER &&
                  l->record_bytes <= MOST_RECORD && l->carry_bytes <= MOST_RECORD &&

@@ -21,9 +21,9 @@ enum { FETCHED_AHEAD = 16 };
 
 typedef struct strip {
     const tly_gpu_row *row;
-    const tly_gpu_item *item;         /* of words whose segments have states; else NULL */
-    tly_gpu_segment segment;          /* the one that is at hand; positions count from ... */
-    kir_value first;                  /* ... that of the dispatch which is the row's */
+    const tly_gpu_item *item; /* of words whose segments have states; else NULL */
+    tly_gpu_segment segment;  /* the one that is at hand; positions count from ... */
+    kir_value first;          /* ... that of the dispatch which is the row's */
     int storing;
     int vectors;                      /* lanes are accessed by vectors, or one by one */
     int classes;                      /* states are classes, and the distance is tracked */

@@ -36,9 +36,9 @@ static int marks(const tly_gpu_launch *launch, unsigned pass)
 
 static const char *pass_name(const tly_gpu *g, unsigned pass)
 {
-    return marks(g->launch, pass) ? "heads"
-                                  : g->algorithm->passes[most_passes(g->algorithm) -
-                                                         g->launch->passes + pass];
+    return marks(g->launch, pass)
+               ? "heads"
+               : g->algorithm->passes[most_passes(g->algorithm) - g->launch->passes + pass];
 }
 
 static int makes_carries(const tly_gpu_launch *launch, unsigned pass)

@@ -101,8 +101,8 @@ tly_gpu_records tly_gpu_records_of(tly_gpu_reduce *r, const tly_gpu_piece *segme
     return (tly_gpu_records){
         .first = record_of(r, segment->from),
         .next = shl(c, first, one),
-        .count = choose(c, band(c, some, ult(c, first, last)),
-                        add(c, sub(c, last, first), one), u32(g, 0)),
+        .count = choose(c, band(c, some, ult(c, first, last)), add(c, sub(c, last, first), one),
+                        u32(g, 0)),
     };
 }
 
@@ -128,7 +128,7 @@ tly_gpu_span tly_gpu_span_of_piece(tly_gpu_reduce *r, const tly_gpu_row *row,
     s.part = piece->count;
     s.index = r->indexed ? tly_gpu_reduce_index(r, piece->from) : 0;
     for (int t = 0; t < tly_operands_end(g->c.p); t++)
-        s.row.tensor[t].at = tly_gpu_address(g, row, t, t == TLY_OUT ? piece->segment
-                                                                     : piece->from);
+        s.row.tensor[t].at = tly_gpu_address(g, row, t,
+                                             t == TLY_OUT ? piece->segment : piece->from);
     return s;
 }

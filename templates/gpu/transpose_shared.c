@@ -352,11 +352,9 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
     else
         fetch_own(t, whole, x);
     for (unsigned i = 0; i < t->positions; i++) {
-        const tly_place at = { .address = address,
-                               .begins = begins,
-                               .where = where,
-                               .of = t,
-                               .more_positions = i };
+        const tly_place at = {
+            .address = address, .begins = begins, .where = where, .of = t, .more_positions = i
+        };
         kir_value next = tly_combine(c, carry, tly_gpu_element(g, &at, x[i]));
         shown[i] = tly_gpu_narrow(g, tly_gpu_show(g, &at, c->p->exclusive ? carry : next));
         carry = behind(t, whole, i, carry, next);

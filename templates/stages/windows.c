@@ -80,7 +80,8 @@ kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element)
 
 kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value head = part(c, y, 0), own = behind(c, 1, y), is_head = differ(c, head, like(c, head, 0));
+    kir_value head = part(c, y, 0), own = behind(c, 1, y),
+              is_head = differ(c, head, like(c, head, 0));
     kir_value both = tly_combine(c, tly_without_head(c, x), own);
     if (!tly_has_head(c, x))
         return choose(c, is_head, tly_state_of(c, own), both);
