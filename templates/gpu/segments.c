@@ -102,19 +102,36 @@ static kir_value marks_at(tly_gpu *g, kir_value position)
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), tly_gpu_as_offset(g, at));
 }
 
-kir_value tly_gpu_is_head(tly_gpu *g, kir_value position)
+/* `after` a position whose mark lies in the same u32. */
+static kir_value is_marked(tly_gpu *g, kir_value position, unsigned after)
 {
     tly_build *c = &g->c;
     kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I32, 1), marks_at(g, position), 0, 4);
-    kir_value bit = lshr(c, marks, band(c, position, u32(g, 31)));
-    return differ(c, band(c, bit, u32(g, 1)), u32(g, 0));
+    kir_value mine = lshr(c, marks, band(c, position, u32(g, 31)));
+    return differ(c, band(c, mine, u32(g, INT64_C(1) << after)), u32(g, 0));
+}
+
+kir_value tly_gpu_is_head(tly_gpu *g, kir_value position)
+{
+    return is_marked(g, position, 0);
+}
+
+/* Neighbours along a row whose marks are loaded at once: a vector begins at a multiple of its
+ * elements, which are 32 at most. */
+static unsigned marked_together(const tly_gpu *g)
+{
+    const int rows = g->launch->form == TLY_GPU_ROWS && g->plan->template_id != TLY_GPU_STAGED;
+    return rows ? vector_of(g) : 1;
 }
 
 kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at)
 {
     tly_build *c = &g->c;
+    tly_place first = *at;
+    const unsigned after = (unsigned)(at->more_positions % marked_together(g));
+    first.more_positions -= after;
     if (!c->p->resets)
-        return tly_gpu_is_head(g, at->where(c, at));
+        return is_marked(g, at->where(c, &first), after);
     return tly_resets(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, 1)));
 }
 
