@@ -10,6 +10,7 @@
 
 #define MOST_ITEMS INT64_C(0x7fffffff) /* tly_push counts below 2^31 */
 #define MOST_POSITIONS (INT64_C(1) << 30)
+#define MOST_MARKED (INT64_C(1) << 29) /* positions: 64 MiB of marks */
 #define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
 #define MOST_STEPS (INT64_C(1) << 20)     /* 192 MiB of them; only tiny limits come near */
 #define SCRATCH_ALIGN 16
@@ -36,7 +37,8 @@ typedef struct cutting {
     int64_t records;         /* of each pair */
     int64_t lanes;           /* a window */
     int64_t segments;        /* of the axis */
-    int64_t marks;           /* bytes of the scratch, for those of a whole cut */
+    int64_t span;            /* cuts whose heads are marked at once */
+    int64_t marks;           /* bytes of the scratch for these */
     int64_t rows;            /* a window: `rows` indices of dim `dim`, all of those within it */
     int32_t dim;             /* -1: all rows */
 } cutting;
@@ -197,7 +199,9 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
     c->cuts = tly_ceil_div(length, c->positions);
     c->chunks = l->chunk > 0 ? tly_ceil_div(tly_smaller(length, c->positions), l->chunk) : 1;
     c->segments = s->segments;
-    c->marks = l->marked ? (tly_smaller(length, c->positions) + 31) / 32 * 4 : 0;
+    /* Records that must be zero are so before each cut, and marks with them. */
+    c->span = l->zeroed ? 1 : tly_larger(MOST_MARKED / c->positions, 1);
+    c->marks = l->marked ? (tly_smaller(length, c->span * c->positions) + 31) / 32 * 4 : 0;
     if (reduced > 0) {
         c->chunks = reduced;
     }
@@ -316,8 +320,11 @@ static int goes_on(const tly_gpu_steps *steps, const int64_t *operand, uint32_t 
            memcmp(before->operand, operand, sizeof before->operand) == 0;
 }
 
+/* Heads are marked by a first pass, in front of the first cut of a span. */
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
 {
+    const int64_t span = a->c->span * a->c->positions;
+    const int64_t mark = a->s->segments > 0 ? from % span : 0;
     tly_gpu_steps *steps = a->steps;
     int64_t operand[TLY_GPU_OPERANDS];
     const uint32_t position = a->s->segments > 0 ? (uint32_t)from : 0;
@@ -325,7 +332,7 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
         const int64_t moved = t < a->s->along ? from * a->s->tensor[t].axis : 0;
         operand[t - TLY_FIRST_OPERAND] = w->at[t] + moved;
     }
-    for (uint32_t pass = 0; pass < a->l->passes; pass++) {
+    for (uint32_t pass = a->l->marked && mark > 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];
         int64_t groups = groups_of(of, w->rows * w->lanes, push->chunks, a->c->segments);
         uint32_t y = (uint32_t)tly_ceil_div(groups, a->caps->groups_x);
@@ -341,6 +348,8 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
             .block = steps->has_block && !goes_on(steps, operand, position),
             .reads = (uint32_t)reduces(a->s),
             .position = position,
+            .mark = (uint32_t)mark,
+            .marked = a->l->marked ? (uint32_t)tly_smaller(span, a->s->length - (from - mark)) : 0,
         };
         if (of->items == TLY_ITEMS_STATES) {
             step->push.chunks = (uint32_t)a->c->segments;
@@ -602,6 +611,8 @@ tly_gpu_block tly_gpu_step_block(const tly_gpu_steps *steps, size_t i, const tly
 {
     tly_gpu_block block = steps->block;
     block.position = steps->step[i].position;
+    block.mark = steps->step[i].mark;
+    block.marked = steps->step[i].marked;
     for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
         block.tensor[t].base = bases->tensor[t] +
                                (uint64_t)steps->step[i].operand[t - TLY_FIRST_OPERAND];

@@ -59,7 +59,7 @@ typedef struct tly_gpu_block {
     tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
-_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1320, "ABI");
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1328, "ABI");
 
 /* The binding of a tensor. */
 static inline uint32_t tly_gpu_binding_of(int tensor)

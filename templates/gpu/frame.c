@@ -69,9 +69,9 @@ static uint32_t carries_workgroup(const tly_gpu *g)
  * positions. */
 static uint32_t most_positions(const tly_gpu *g)
 {
-    enum { MOST_MARKS = 1 << 29 }; /* 64 MiB of them */
+    enum { MOST_MARKED = 1 << 29 }; /* 64 MiB of marks */
     const tly_gpu_algorithm *a = g->algorithm;
-    uint32_t most = tly_gpu_has_marks(g->c.p) ? MOST_MARKS : 1u << 30, multiple = 1;
+    uint32_t most = tly_gpu_has_marks(g->c.p) ? MOST_MARKED : 1u << 30, multiple = 1;
     if (g->caps->trip_limit > 0 && !a->has_no_loop)
         most = g->caps->trip_limit / (goes_apart(g) ? 4 : 2);
     if (tly_gpu_has_chunks(g))

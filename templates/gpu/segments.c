@@ -93,11 +93,11 @@ tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position)
 
 /* ---- marks ---- */
 
-/* The u32 that has the bit of a position. */
-static kir_value marks_at(tly_gpu *g, kir_value position)
+/* The u32 that has a mark, by its number. */
+static kir_value marks_at(tly_gpu *g, kir_value number)
 {
     tly_build *c = &g->c;
-    kir_value bytes = shl(c, lshr(c, position, u32(g, 5)), u32(g, 2));
+    kir_value bytes = shl(c, lshr(c, number, u32(g, 5)), u32(g, 2));
     kir_value at = add(c, arg(c, KIR_ARG_MARKS), bytes);
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), tly_gpu_as_offset(g, at));
 }
@@ -106,6 +106,7 @@ static kir_value marks_at(tly_gpu *g, kir_value position)
 static kir_value is_marked(tly_gpu *g, kir_value position, unsigned after)
 {
     tly_build *c = &g->c;
+    position = add(c, position, arg(c, KIR_ARG_MARK));
     kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I32, 1), marks_at(g, position), 0, 4);
     kir_value mine = lshr(c, marks, band(c, position, u32(g, 31)));
     return differ(c, band(c, mine, u32(g, INT64_C(1) << after)), u32(g, 0));
@@ -149,11 +150,11 @@ static void hand_on(tly_gpu *g, const tly_gpu_item *item)
 
 /* Segments that are not empty have a bit each, so that bits that are added are bits that are set.
  * Where offsets break their rule, marks are anything. */
-static void mark(tly_gpu *g, kir_value position)
+static void mark(tly_gpu *g, kir_value number)
 {
     tly_build *c = &g->c;
-    kir_value bit = shl(c, u32(g, 1), band(c, position, u32(g, 31)));
-    kir_atomic_add(c->b, marks_at(g, position), 0, bit);
+    kir_value bit = shl(c, u32(g, 1), band(c, number, u32(g, 31)));
+    kir_atomic_add(c->b, marks_at(g, number), 0, bit);
 }
 
 void tly_gpu_build_heads(tly_gpu *g, unsigned pass)
@@ -163,20 +164,20 @@ void tly_gpu_build_heads(tly_gpu *g, unsigned pass)
     tly_gpu_pass *own = &g->launch->pass[pass];
     own->items = states ? TLY_ITEMS_STATES : TLY_ITEMS_SEGMENTS;
     own->per_group = own->workgroup;
-    kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, own->workgroup)),
-                           kir_get_id(c->b, KIR_ID_LOCAL));
-    tly_gpu_item item = { .chunk = number, .valid = ult(c, number, arg(c, KIR_ARG_SEGMENTS)) };
+    kir_value own_item = add(c, mul(c, tly_gpu_group(g), u32(g, own->workgroup)),
+                             kir_get_id(c->b, KIR_ID_LOCAL));
+    tly_gpu_item item = { .chunk = own_item, .valid = ult(c, own_item, arg(c, KIR_ARG_SEGMENTS)) };
     if (states)
-        item = tly_gpu_item_of(g, number, 1);
+        item = tly_gpu_item_of(g, own_item, 1);
     tly_region exists = { 0 }, begins = { 0 }, empty = { 0 };
     emit_if(c, &exists, item.valid);
     kir_value from = head(g, item.chunk), to = head(g, add(c, item.chunk, u32(g, 1)));
-    kir_value position = sub(c, from, arg(c, KIR_ARG_POSITION));
-    kir_value full = ult(c, from, to), marks = ult(c, position, arg(c, KIR_ARG_LENGTH));
+    kir_value number = sub(c, from, arg(c, KIR_ARG_POSITION)); /* as the first mark is its own */
+    kir_value full = ult(c, from, to), marks = ult(c, number, arg(c, KIR_ARG_MARKED));
     if (states)
         marks = band(c, marks, is(g, item.index, 0));
     emit_if(c, &begins, band(c, full, marks));
-    mark(g, position);
+    mark(g, number);
     emit_end(c, &begins);
     if (states) {
         kir_value first = tly_not(c, tly_gpu_flag(g, TLY_GPU_CONTINUES));
