@@ -55,6 +55,12 @@ typedef struct tly_row {
     kir_value at[TLY_TENSOR_COUNT];
 } tly_row;
 tly_row tly_row_address(tly_build *c, kir_value row);
+/* The rows of a task: all positions of each but the first and the last one. Tiles are chunks of so
+ * many elements, a power of two, or whole rows (0). */
+typedef struct tly_task_rows {
+    kir_value first_row, end_row, first_position, end_position;
+} tly_task_rows;
+tly_task_rows tly_rows_of_task(tly_build *c, int64_t chunk);
 /* Bytes to outer index `i`, which counts through the first `rank` dims, in each tensor. */
 void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets);
 
@@ -79,7 +85,8 @@ enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;
 } tly_heads;
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch);
+/* `from`: heads before this position are left out; 0: none are. */
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from);
 /* Marks those in [from, to); from then on, elements of these positions know theirs. */
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to);
 

@@ -146,7 +146,8 @@ static const char *judge_element(const tly_judging *j, const tly_fact *f, uint64
 /* Where subnormals count as zeros: the loop that does so is right, too. In other orders each input
  * and each partial sum may lose less than the least normal number, a product that lost a factor is
  * a zero of its sign, and one that lost it next to an infinity is NaN. Of elements that count as
- * zeros any may be picked. */
+ * zeros any may be picked. A recurrence loses so much times later factors, and a factor next to an
+ * infinity. */
 static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
     if (!j->flushes)
@@ -164,6 +165,8 @@ static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
     if (j->operation->family == TLY_PICKS)
         return fabs(f->accumulator) < tly_least_normal_of(j) &&
                fabs(value) < tly_least_normal_of(j);
+    if (j->operation->family == TLY_RECURRENCES)
+        return !(f->flags & TLY_FACT_FINITE) || tly_is_flushed_recurrence(j, f, got);
     if (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1)
         return 0;
     if (j->operation->family == TLY_SUMS)

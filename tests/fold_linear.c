@@ -54,13 +54,26 @@ static int is_by_a_hair(const tly_fold *s, double a, double before, double u)
     return product < largest * 1.001L && sum < largest * 1.001L;
 }
 
+/* Where subnormals count as zeros: the loop that does so. In other orders sums of what is this
+ * small may be subnormal, too. */
+static void flush(tly_fold *s, double a, double u, double before, int is_first)
+{
+    tly_fact *f = &s->fact;
+    const double addend = tly_flush(s, u);
+    const double product = tly_flush(s, step(s, tly_flush(s, a), f->flushed, -0.0));
+    f->flushed = is_first ? addend : tly_flush(s, step(s, 1, product, addend));
+    if (tly_may_flush(s, u) || tly_may_flush(s, f->sum) ||
+        (!is_first && (tly_may_flush(s, a) || tly_may_flush(s, step(s, a, before, -0.0)))) ||
+        (f->scale > 0 && f->scale < tly_least_normal(s) * 0x1p26))
+        f->flags |= TLY_FACT_SUBNORMAL;
+}
+
 static void absorb(tly_fold *s, uint64_t bits)
 {
     tly_fact *f = &s->fact;
     const double u = tly_decode(s->in, bits), a = tly_decode(s->in, s->coef), before = f->sum;
     const int is_first = f->terms == 0;
     f->sum = is_first ? u : step(s, a, before, u);
-    f->flushed = f->sum;
     if (!isfinite(u) || (!is_first && !isfinite(a))) {
         f->flags |= TLY_FACT_NONFINITE_IN;
     } else if (isfinite(before) && !isfinite(f->sum)) {
@@ -71,6 +84,7 @@ static void absorb(tly_fold *s, uint64_t bits)
         f->flags &= ~(uint32_t)TLY_FACT_FINITE;
     f->wide = f->sum;
     f->scale = is_first ? fabs(u) : fabsl(a) * f->scale + fabs(u);
+    flush(s, a, u, before, is_first);
     if (f->scale > s->reach)
         s->reach = f->scale;
     const long double least = s->single ? 0x1p-21L : 0x1p-50L;

@@ -9,7 +9,9 @@
  * planner's own.
  *
  *   overrides [--profiles FOLDER] [--count N] [--seed S] [--only N] [--most ELEMENTS]
+ *             [--recurrences 1]
  *
+ * With --recurrences the words are those of linear recurrences, with operands and expressions.
  * Every failure prints one line with what repeats it. Exit status: 0 if no case failed and every
  * target has refused some and built some.
  */
@@ -36,13 +38,13 @@ enum {
 
 typedef struct run_options {
     const char *profiles;
-    int64_t count, only, seed, most;
+    int64_t count, only, seed, most, recurrences;
 } run_options;
 
 typedef struct target {
     const char *name;
     char *profile;       /* NULL: a CPU level */
-    tally_device device; /* of a level */
+    tally_device device; /* of a level; of a profile what the judge asks for */
     tly_caps caps;       /* of a profile */
 } target;
 
@@ -63,7 +65,7 @@ typedef struct driver {
     target targets[MOST_TARGETS];
     int target_count;
     tally_context *context;
-    tly_arena in, out;
+    tly_arena in, out, operands[TALLY_MAX_OPERANDS];
 } driver;
 
 /* ---- texts ---- */
@@ -121,7 +123,8 @@ static int run(driver *v, const target *t, const tally_descriptor *d, const char
                         .random = *r,
                         .in = &v->in,
                         .out = &v->out,
-                        .target = t->profile ? NULL : &t->device };
+                        .operands = v->o->recurrences ? v->operands : NULL,
+                        .target = &t->device };
     tally_error error = TALLY_ERROR_INIT;
     tly_engine *engine = t->profile ? tly_engine_grid(&t->caps, &error)
                          : t->device.runs_here
@@ -184,7 +187,9 @@ static void run_case(driver *v, long number)
     tally_error error = TALLY_ERROR_INIT;
 
     /* What is only built may be as large as a device's memory. */
-    const uint32_t draws = tly_random_one_in(&r, 3) ? TLY_DRAW_REDUCTIONS : TLY_DRAW_SCANS;
+    const uint32_t plain = tly_random_one_in(&r, 3) ? TLY_DRAW_REDUCTIONS : TLY_DRAW_SCANS;
+    const uint32_t recurring = TLY_DRAW_STAGES | TLY_DRAW_WIDER | 1u << TALLY_LINREC;
+    const uint32_t draws = v->o->recurrences ? recurring : plain;
     const int64_t most = t->profile && tly_random_one_in(&r, 2) ? 3000000000 : v->o->most;
     do
         tly_random_problem(&r, most, draws, &d);
@@ -194,7 +199,7 @@ static void run_case(driver *v, long number)
     snprintf(v->all->work, sizeof v->all->work, "%s on %s [--seed %llu --most %lld --only %ld]\n",
              word, t->name, (unsigned long long)v->o->seed, (long long)v->o->most, number);
     tally_status s = inspect(v, t, &d, NULL, TALLY_STAGE_PLAN, &shown, &error);
-    if (s == TALLY_UNSUPPORTED && t->profile) {
+    if (s == TALLY_UNSUPPORTED && (t->profile || v->o->recurrences)) {
         counts->lacking++;
         return;
     }
@@ -207,8 +212,9 @@ static void run_case(driver *v, long number)
         return;
     tly_random_plan(&r, shown.bytes, overrides, sizeof overrides);
     snprintf(v->all->work, sizeof v->all->work,
-             "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld]\n", word,
-             t->name, overrides, (unsigned long long)v->o->seed, (long long)v->o->most, number);
+             "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld%s]\n", word,
+             t->name, overrides, (unsigned long long)v->o->seed, (long long)v->o->most, number,
+             v->o->recurrences ? " --recurrences 1" : "");
     s = inspect(v, t, &d, overrides, TALLY_STAGE_PLAN, &shown, &error);
     if (s == TALLY_INVALID && !strcmp(error.field, "plan")) {
         text none;
@@ -229,6 +235,9 @@ static int open_driver(driver *v)
     const tally_context_options options = { .size = sizeof options, .threads = 1 };
     /* See tly_random_descriptor; few elements in many dims may span more. */
     const size_t bytes = (size_t)v->o->most * 8 * 9 + (1 << 20);
+    for (int k = 0; k < TALLY_MAX_OPERANDS && v->o->recurrences; k++)
+        if (tly_arena_open(&v->operands[k], bytes))
+            return 1;
     return tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes) ||
            tally_context_create(&options, &v->context, NULL);
 }
@@ -274,6 +283,7 @@ static int find_targets(driver *v)
     for (int k = 0; k < count; k++)
         v->targets[v->target_count++] = (target){ .name = files[k].name,
                                                   .profile = files[k].text,
+                                                  .device = { .selector = "vulkan" },
                                                   .caps = files[k].caps };
     return count == 0;
 }
@@ -297,11 +307,11 @@ static int summary(const driver *v)
 
 static int parse(run_options *o, int argc, char **argv)
 {
-    const tly_argument known[] = { { "--profiles", &o->profiles, NULL },
-                                   { "--count", NULL, &o->count },
-                                   { "--seed", NULL, &o->seed },
-                                   { "--only", NULL, &o->only },
-                                   { "--most", NULL, &o->most } };
+    const tly_argument known[] = {
+        { "--profiles", &o->profiles, NULL }, { "--count", NULL, &o->count },
+        { "--seed", NULL, &o->seed },         { "--only", NULL, &o->only },
+        { "--most", NULL, &o->most },         { "--recurrences", NULL, &o->recurrences }
+    };
     return tly_arguments_read(known, sizeof known / sizeof *known, argc, argv) || o->most < 1;
 }
 

@@ -17,7 +17,8 @@ typedef struct forced {
 
 static const forced cpu_plans[] = { { "chunk=2048,block=512", "" },  /* scans along rows */
                                     { "chunk=1920,block=1920", "" }, /* ... side by side */
-                                    { "chunk=96", "" },              /* reductions */
+                                    { "template=linear,chunk=256", "" },
+                                    { "chunk=96", "" }, /* reductions */
                                     { "chunk=1000,unroll=1", "" },
                                     { "rows=1,tile_lanes=8", "" } }; /* ... of lanes */
 static const forced gpu_plans[] = {

@@ -16,25 +16,10 @@ static const char *const keys[] = {
     "addresses",   "index_bits", "history",   "careful",      "colour",
 };
 static const char *const templates[] = {
-    "rows",
-    "short",
-    "columns",
-    "transposed",
-    "serial",
-    "subgroups",
-    "workgroups",
-    "look_back",
-    "look_back_lanes",
-    "copy",
-    "narrow",
-    "medium",
-    "tiles",
-    "turned",
-    "staged",
-    "none",
-    "reduce_rows",
-    "reduce_lanes",
-    "reduce_interleaved",
+    "rows",   "short",     "columns",     "linear",       "transposed",
+    "serial", "subgroups", "workgroups",  "look_back",    "look_back_lanes",
+    "copy",   "narrow",    "medium",      "tiles",        "turned",
+    "staged", "none",      "reduce_rows", "reduce_lanes", "reduce_interleaved",
 };
 
 #define ANY(r, array) (array)[tly_random_below(r, (int64_t)(sizeof(array) / sizeof(array)[0]))]

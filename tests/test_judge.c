@@ -189,6 +189,9 @@ static const judged flushed[] = {
     { "sum_square:f32:3", { 0x1p-70, 0x1p-70, 0x1p-70 }, { 0 }, 0, NULL },
     { "mean:f32:3", { 0x1p-126, 0x1p-126, 0 }, { 0 }, 0, NULL },
     { "cummin:f32:2:axis=0", { TINY, 1 }, { 0, 0 }, 0, NULL },
+    { "linrec:f32:2:axis=0,coef=0.5", { TINY, 1 }, { 0, 1 }, 0, NULL },
+    { "linrec:f32:2:axis=0,coef=0.5", { 0x1p-126, 0 }, { 0x1p-126, 0 }, 0, NULL },
+    { "linrec:f32:2:axis=0,coef=0.5", { 0x1p-126, 0 }, { 0x1p-126, 0x1p-100 }, 1, "tolerance" },
 };
 
 static uint64_t encode(tally_dtype dtype, double value)

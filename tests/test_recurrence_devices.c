@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear recurrences on devices of profiles, by the interpreter: every template for scans, forced
- * by plans whose chunks and tiles are small, in one run and in pieces that hand on their states.
+ * by plans whose chunks and tiles are small, in one run, in many dispatches and in pieces that hand
+ * on their states.
  * The judge is that of random cases.
  */
 #include <criterion/criterion.h>
@@ -41,14 +42,16 @@ static const struct {
     { "900x40:axis=0,a=f32", "template=look_back_lanes,workgroup=64,segments=1" },
 };
 
-static const char *const ways[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
+static const char *const ways[] = { "", ",exclusive", ",reverse,acc=f64", ",exclusive,reverse",
+                                    ",exclusive,acc=f64" };
 
 /* Subgroups of 32, 8 and 4, and loops of no more than 65,000 trips. */
 static const char *const profiles[] = { "nvidia-hopper", "lavapipe-8", "lavapipe-4" };
 
-static void run_kinds(tly_engine *engine, const char *word, tly_recurring *c)
+/* Every second kind of data: the next way takes the others. */
+static void run_kinds(tly_engine *engine, const char *word, size_t way, tly_recurring *c)
 {
-    for (size_t k = 0; k < TLY_RECURRING_KINDS; k++) {
+    for (size_t k = way % 2; k < TLY_RECURRING_KINDS; k += 2) {
         const void *operands[TALLY_MAX_OPERANDS] = { c->a };
         tally_error error = TALLY_ERROR_INIT;
         tally_buffers buffers = tly_buffers(c->x, c->y);
@@ -70,8 +73,8 @@ static tly_engine *open_grid(void *user, tally_error *error)
 }
 
 /* 1 if the device takes the plan; what it then makes must be right. */
-static int is_taken(tly_recurring *c, const char *word, const char *plan, tly_caps *caps,
-                    int in_pieces)
+static int is_taken(tly_recurring *c, const char *word, size_t way, const char *plan,
+                    tly_caps *caps, int in_pieces)
 {
     tally_error error = TALLY_ERROR_INIT;
     tly_engine *engine = in_pieces ? tly_engine_in_pieces(open_grid, caps, &error)
@@ -83,12 +86,13 @@ static int is_taken(tly_recurring *c, const char *word, const char *plan, tly_ca
     const int is_refused = s == TALLY_INVALID && strcmp(error.field, "plan") == 0;
     cr_expect(s == TALLY_OK || is_refused, "%s, %s: %s", word, plan, error.message);
     if (s == TALLY_OK)
-        run_kinds(engine, word, c);
+        run_kinds(engine, word, way, c);
     engine->close(engine);
     return s == TALLY_OK;
 }
 
-static void try_plans(int in_pieces)
+/* `trips`: of loops, at most, so that scans take many dispatches; 0: the device's own limit. */
+static void try_plans(int in_pieces, uint32_t trips)
 {
     tly_recurring *c = malloc(sizeof *c);
     cr_assert_not_null(c);
@@ -97,8 +101,9 @@ static void try_plans(int in_pieces)
         for (size_t w = 0; w < COUNT(ways); w++) {
             tly_caps caps = tly_profile_caps(profiles[(m + w) % COUNT(profiles)]);
             char word[TALLY_WORD_MAX];
+            caps.trip_limit = trips > 0 ? trips : caps.trip_limit;
             snprintf(word, sizeof word, "linrec:f32:%s%s", made[m].shape, ways[w]);
-            taken += is_taken(c, word, made[m].plan, &caps, in_pieces);
+            taken += is_taken(c, word, w, made[m].plan, &caps, in_pieces);
         }
         cr_expect(taken > 0, "%s, %s", made[m].shape, made[m].plan);
     }
@@ -107,10 +112,15 @@ static void try_plans(int in_pieces)
 
 Test(recurrence_devices, every_template, .timeout = 280)
 {
-    try_plans(0);
+    try_plans(0, 0);
 }
 
 Test(recurrence_devices, in_pieces, .timeout = 280)
 {
-    try_plans(1);
+    try_plans(1, 0);
+}
+
+Test(recurrence_devices, many_dispatches, .timeout = 280)
+{
+    try_plans(0, 1600);
 }

@@ -131,10 +131,13 @@ static size_t run_model(const char *word, const tly_gpu_launch *l, const tly_cap
     model m = { &s, calloc(span, sizeof(int64_t)), tly_element_bytes(&s.problem, TLY_IN),
                 tly_element_bytes(&s.problem, TLY_OUT) };
     int64_t from = 0, total = g->rows * g->length * g->inner, met = 0;
+    uint32_t is_odd = 0;
     for (size_t i = 0; i < steps.count; i++) {
         const tly_push *p = &steps.step[i].push;
         from = p->flags & TLY_GPU_CONTINUES ? from : 0;
         cr_assert_eq((p->flags & TLY_GPU_CONTINUES) != 0, from > 0, "%s", word);
+        is_odd = from > 0 ? TLY_GPU_ODD ^ is_odd : 0;
+        cr_assert_eq(p->flags & TLY_GPU_ODD, is_odd, "%s", word);
         cr_assert_leq(steps.step[i].x, caps->groups_x, "%s", word);
         cr_assert_leq(steps.step[i].y, caps->groups_y, "%s", word);
         cr_assert_leq(p->carries + (from > 0 ? (uint64_t)p->rows * p->inner * l->carry_bytes : 0),
@@ -441,7 +444,7 @@ Test(vulkan_launch, passes_scratch_and_barriers)
         cr_assert_eq(step->push.chunks, i < 3 ? 60 : 40);
         cr_assert_eq(step->push.tensor[TLY_IN].base, i < 3 ? 0 : 24000);
         cr_assert_eq(step->push.flags & ~(uint32_t)TLY_GPU_ALIGNED,
-                     i < 3 ? TLY_GPU_CARRIES : TLY_GPU_CONTINUES);
+                     i < 3 ? TLY_GPU_CARRIES : TLY_GPU_CONTINUES | TLY_GPU_ODD);
         cr_assert_eq(step->x, (7 * step->push.chunks + 7) / 8);
     }
     tly_gpu_steps_free(&s);
@@ -473,7 +476,7 @@ Test(vulkan_launch, states_at_the_ends)
             const tly_gpu_block b = tly_gpu_step_block(&s, k, &bases);
             cr_expect_eq(tly_gpu_step_place(&s, k, &bases).flags & ~(uint32_t)TLY_GPU_ALIGNED,
                          k == 0 ? TLY_GPU_STATES_IN | TLY_GPU_CARRIES
-                                : TLY_GPU_CONTINUES | TLY_GPU_STATES_OUT);
+                                : TLY_GPU_CONTINUES | TLY_GPU_ODD | TLY_GPU_STATES_OUT);
             cr_expect_eq(b.tensor[2].base, 1000, "%s", words[i]);
             cr_expect_eq(b.tensor[3].base, 2000, "%s", words[i]);
         }
@@ -551,7 +554,7 @@ Test(vulkan_launch, large)
     s = make("cumsum:f16:34359738368:axis=0", &l, &caps, TALLY_OK, "");
     cr_assert_eq(s.count, 32);
     cr_assert_eq(s.step[31].push.tensor[TLY_IN].base, UINT64_C(31) << 31);
-    cr_assert_eq(s.step[31].push.flags, TLY_GPU_ALIGNED | TLY_GPU_CONTINUES);
+    cr_assert_eq(s.step[31].push.flags, TLY_GPU_ALIGNED | TLY_GPU_CONTINUES | TLY_GPU_ODD);
     tly_gpu_steps_free(&s);
 }
 

@@ -231,10 +231,10 @@ const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
 
 /* ---- recurrences ---- */
 
-/* The class is the loop's, unless that left the range by a hair. */
-tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f)
+/* The class is the loop's, unless that left the range by a hair. `lost`: what else each step may
+ * lose, in units of f->lost. */
+static tly_range recurrence_range(const tly_judging *j, const tly_fact *f, long double lost)
 {
-    const long double lost = precision_of(j) == TALLY_F32 ? 0x1p-125L : 0x1p-1021L;
     tly_range r = { INFINITY, -INFINITY, 0, 0, 0 };
     if (f->flags & TLY_FACT_STRAYED)
         return (tly_range){ -INFINITY, INFINITY, 1, 1, 1 };
@@ -247,6 +247,24 @@ tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f)
         note_infinities(j, &r);
     }
     return r;
+}
+
+static long double lost_of(const tly_judging *j)
+{
+    return precision_of(j) == TALLY_F32 ? 0x1p-125L : 0x1p-1021L;
+}
+
+tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f)
+{
+    return recurrence_range(j, f, lost_of(j));
+}
+
+/* Of f->lost a step has 2^-21 at least, of f64 2^-50; it loses the least normal number twice. */
+int tly_is_flushed_recurrence(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    const long double least = precision_of(j) == TALLY_F32 ? 0x1p-21L : 0x1p-50L;
+    const tly_range r = recurrence_range(j, f, 2 * lost_of(j) / least);
+    return is_within(j, &r, got);
 }
 
 const char *tly_rule_recurrence(const tly_judging *j, const tly_fact *f, uint64_t got)

@@ -42,6 +42,8 @@ int tly_is_near_product(const tly_judging *j, const tly_fact *f, uint64_t got);
 /* The same ranges themselves, before they are rounded to the output. */
 tly_range tly_range_of_sum(const tly_judging *j, const tly_fact *f, long double slack);
 tly_range tly_range_of_recurrence(const tly_judging *j, const tly_fact *f);
+/* 1: within the tolerance where subnormals may count as zeros. */
+int tly_is_flushed_recurrence(const tly_judging *j, const tly_fact *f, uint64_t got);
 tly_range tly_range_of_log_sum(const tly_judging *j, const tly_fact *f);
 tly_range tly_range_of_product(const tly_judging *j, const tly_fact *f);
 

@@ -202,12 +202,15 @@ const tly_choice tly_choices_of_short[] = {
     { 0, NULL, 0 },
 };
 
+static int32_t choose_linear_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    return tly_linear_cuts(p) ? tly_choose_chunk(p, t, plan) : 0;
+}
+
 const tly_choice tly_choices_of_linear[] = {
-    { KEY(lanes), tly_choose_lanes, 0 },
-    { KEY(vectors), NULL, 4 },
-    { KEY(prefetch), NULL, 4096 },
-    { KEY(split_bytes), NULL, 0 },
-    { 0, NULL, 0 },
+    { KEY(lanes), tly_choose_lanes, 0 },    { KEY(vectors), NULL, 4 },
+    { KEY(chunk), choose_linear_chunk, 0 }, { KEY(prefetch), NULL, 4096 },
+    { KEY(split_bytes), NULL, 0 },          { 0, NULL, 0 },
 };
 
 const tly_choice tly_choices_of_serial[] = {

@@ -215,10 +215,10 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
     return fault_of_sizes(p, g, caps, plan);
 }
 
-/* A state, or an accumulator and two extremes. */
+/* A window and its extremes. */
 unsigned tly_gpu_slot_bytes(const tly_problem *p)
 {
-    return (tly_window_bytes(p) + 15) / 16 * 16;
+    return (tly_window_bytes(p) + 4 * tly_range_sides(p) + 15) / 16 * 16;
 }
 
 /* Bytes: slots in two halves, for each invocation or each cluster (gpu/group.c); in chunks the

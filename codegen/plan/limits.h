@@ -185,6 +185,8 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 /* 1: rows are cut in chunks: a carry record holds what their scans hand on, and there are totals
  * (limits_rows.c). */
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
+/* 1: the same of the linear template's (limits_linear.c). */
+int tly_linear_cuts(const tly_problem *p);
 /* Vectors from one to the next whose lanes belong to the same scans. */
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
 /* 1: columns are packed, and neither few nor many (limits_few_columns.c). */

@@ -8,6 +8,11 @@ static const tly_plan_key table[] = {
     TLY_KEY_LANES(TLY_LEAST_LANES, TLY_MOST_LANES),
     { TLY_KEY_AS(tly_plan, "unroll", vectors), 1, TLY_LINEAR_MOST_VECTORS, 1,
       TLY_WHY({ TLY_ELSE, "A step takes so many vectors, whose results are checked together." }) },
+    { TLY_KEY(tly_plan, chunk), 0, 1 << 20, 0,
+      TLY_WHY({ 0, "The axis is not cut: rows are short, states go on from run to run, or no total "
+                   "tells what comes after a chunk." },
+              { TLY_ELSE, "A chunk is 128 KiB of input, and has a total, so that threads can share "
+                          "a row." }) },
     TLY_KEY_PREFETCH,
     TLY_KEY_SPLIT_BYTES,
 };
@@ -43,9 +48,21 @@ int tly_linear_serves(const tly_problem *p)
     return refuses(p) == NULL && (is_long || p->carry);
 }
 
+int tly_linear_cuts(const tly_problem *p)
+{
+    return !p->carry && p->rows.length == 0 && p->rows.least == 0 &&
+           tly_operator_of(p)->parts == 1 && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
+}
+
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
-    return tly_fault_of_lanes(p, plan);
+    const int32_t step = plan->lanes * plan->vectors;
+    const char *lanes = tly_fault_of_lanes(p, plan);
+    return lanes != NULL                            ? lanes
+           : plan->chunk > 0 && !tly_linear_cuts(p) ? "such rows are not cut in chunks"
+           : plan->chunk % step != 0                ? "the chunk is no multiple of a step"
+           : (plan->chunk & (plan->chunk - 1)) != 0 ? "the chunk is a power of two"
+                                                    : NULL;
 }
 
 const tly_template_limits tly_linear_limits = {

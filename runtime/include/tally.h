@@ -26,6 +26,7 @@
 #define TALLY_H
 #include <tally/cache.h>
 #include <tally/descriptor.h>
+#include <tally/directml.h>
 #include <tally/gradient.h>
 #include <tally/kernel.h>
 #include <tally/kir.h>

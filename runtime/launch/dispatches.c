@@ -386,7 +386,8 @@ static void add_window(const list *a, const window *w)
                       : a->l->chunk > 0 ? (uint32_t)tly_ceil_div(length, a->l->chunk)
                                         : 1;
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : s->states & TLY_GPU_STATES_IN) |
-                     (is_last ? s->states & TLY_GPU_STATES_OUT : TLY_GPU_CARRIES);
+                     (is_last ? s->states & TLY_GPU_STATES_OUT : TLY_GPU_CARRIES) |
+                     (cut % 2 != 0 ? TLY_GPU_ODD : 0);
         if (s->segments > 0) { /* each begins and ends somewhere */
             push.flags |= s->states;
         }

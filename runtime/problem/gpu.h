@@ -102,7 +102,8 @@ enum {
     /* Words with a carry: the run has the tensor with the states before the first element, and
      * position 0 is the scan's start; that with those after the last, and this is its end. */
     TLY_GPU_STATES_IN = 16,
-    TLY_GPU_STATES_OUT = 32
+    TLY_GPU_STATES_OUT = 32,
+    TLY_GPU_ODD = 64 /* of the dispatches along an axis the second, fourth, ... */
 };
 
 /* What the workgroups of a pass share out. */
@@ -136,7 +137,8 @@ typedef struct tly_gpu_launch {
                                with carries; 0: 2^30 */
     uint32_t chunk;        /* positions a chunk; 0: no chunks */
     uint32_t lanes;        /* neighbouring lanes that go together, a group: divides their number */
-    uint32_t carry_bytes;  /* of one (row, group of lanes) */
+    uint32_t carry_bytes;  /* of one (row, group of lanes); those loaded and those stored, if these
+                              may not share a place */
     uint32_t record_bytes; /* of one (row, group, chunk), from the scratch's start plus
                                header_bytes */
     uint32_t header_bytes; /* in front of the records */

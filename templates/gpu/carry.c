@@ -8,9 +8,18 @@
 
 /* ---- in the scratch ---- */
 
-static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value which)
+/* What a dispatch loads, or what it stores. Where these may not share a place, they take turns: odd
+ * dispatches load the carries that lie behind all others. */
+static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value which, int loads)
 {
-    return tly_gpu_state_at(g, tly_gpu_carry_at(g, item->index), which);
+    tly_build *c = &g->c;
+    kir_value index = item->index;
+    if (g->algorithm->carries_late) {
+        kir_value is_odd = tly_gpu_flag(g, TLY_GPU_ODD);
+        kir_value behind = add(c, index, tly_gpu_items(g));
+        index = choose(c, is_odd, loads ? behind : index, loads ? index : behind);
+    }
+    return tly_gpu_state_at(g, tly_gpu_carry_at(g, index), which);
 }
 
 /* ---- in the caller's tensors ---- */
@@ -99,7 +108,7 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value wh
     kir_value carry = 0;
     tly_region continues = { .state = { &carry } };
     emit_if(c, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
-    carry = tly_load_state(c, carry_of(g, item, which), 0, 1, c->acc_bytes);
+    carry = tly_load_state(c, carry_of(g, item, which, 1), 0, 1, c->acc_bytes);
     emit_else(c, &continues);
     carry = tly_gpu_has_segment_states(g) ? tly_start(c, c->acc) : load_state(g, item, which, 0);
     emit_end(c, &continues);
@@ -111,7 +120,7 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
     tly_build *c = &g->c;
     tly_region follows = { 0 };
     emit_if(c, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
-    tly_store_state(c, carry_of(g, item, which), 0, carry, c->acc_bytes);
+    tly_store_state(c, carry_of(g, item, which, 0), 0, carry, c->acc_bytes);
     emit_end(c, &follows);
     if (!tly_gpu_has_segment_states(g))
         store_state(g, item, which, 0, carry);

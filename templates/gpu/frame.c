@@ -121,7 +121,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch, int by_lanes)
                                            reduces ? RECORD_ALIGN : TICKET_ALIGN);
     }
     if (!reduces) {
-        launch->carry_bytes = tly_gpu_scans(g) * g->c.state_bytes;
+        launch->carry_bytes = (a->carries_late ? 2 : 1) * tly_gpu_scans(g) * g->c.state_bytes;
         launch->positions = most_positions(g);
     }
     for (unsigned pass = 0; pass < launch->passes; pass++) {

@@ -44,6 +44,8 @@ typedef struct tly_gpu_algorithm {
     unsigned (*multiple)(const tly_gpu *g);
     uint32_t most_chunks;        /* of a dispatch; 0: any number */
     unsigned has_no_loop : 1,    /* no device's limit of trips applies */
+        carries_late : 1,        /* a workgroup may load the last dispatch's carry when another has
+                                    stored the next one's already */
         carries_apart : 1,       /* the middle pass is carries_apart.c even of one scan an item */
         carries_by_subgroup : 1; /* or else one subgroup makes the carries of a row */
 } tly_gpu_algorithm;

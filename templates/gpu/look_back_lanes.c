@@ -250,4 +250,5 @@ const tly_gpu_algorithm tly_gpu_look_back_lanes_algorithm = {
     .record_bytes = tly_gpu_look_back_lanes_bytes,
     .ticket_bytes = TLY_GPU_TICKET_LINE,
     .most_chunks = MOST_TILES,
+    .carries_late = 1,
 };

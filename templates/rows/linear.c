@@ -3,8 +3,8 @@
  * Rows whose elements do more than join the state before them: linear recurrences, y = a*y + u,
  * and elements that begin anew (heads), of segments or by `reset`. Each vector is scanned by
  * itself, and then joined with the result before it. Of recurrences, pairs (A, B) stand for
- * y = A*c + B, where c is that result. Two neighbouring pairs make (A*A', A'*B + B'). Where a head
- * lies between two elements, the former has no part in the latter's result.
+ * y = A*c + B, where c is that result (linear_piece.c). Long rows are cut in chunks, so that
+ * several threads can share one (linear_chunks.c).
  *
  * Other orders than the plain loop's may leave the range of floats. If every result of a step is
  * finite, then nothing did: an infinite A or B makes a result of its own infinite or NaN, and no
@@ -12,26 +12,9 @@
  * is not finite, the plain loop computes the step once more, from the result before it. A factor
  * that falls below the range loses less than the bound in docs/semantics.md allows.
  */
-#include "../template.h"
+#include "linear.h"
 
 enum { LINE = 64, MOST_VECTORS = TLY_LINEAR_MOST_VECTORS };
-
-typedef struct linear {
-    tly_build *c;
-    tly_row row;       /* position 0 */
-    kir_value streams; /* i1: the tensors are larger than the cache */
-    kir_value lined;   /* i1: and the row's lines of output go past it */
-    kir_value last;    /* the result before the next position, in all lanes of a vector */
-} linear;
-
-static kir_value spread(const tly_build *c, kir_value v, unsigned lane)
-{
-    const unsigned n = type_of(c, v).lanes;
-    uint8_t index[64];
-    for (unsigned i = 0; i < n; i++)
-        index[i] = (uint8_t)lane;
-    return kir_shuffle(c->b, v, v, index, n);
-}
 
 /* What an exclusive scan shows before the element at a place: the first one is the identity. */
 static kir_value shown_before(tly_build *c, const tly_place *at, kir_value y)
@@ -42,16 +25,22 @@ static kir_value shown_before(tly_build *c, const tly_place *at, kir_value y)
 
 /* ---- one by one ---- */
 
-/* Positions [from, to) by the plain loop. */
-static void scan_scalars(linear *k, kir_value from, kir_value to)
+static kir_value input_at(tly_linear *k, kir_value i)
+{
+    tly_build *c = k->c;
+    return ptradd(c, k->row.at[TLY_IN], mul(c, i, tly_step(c, TLY_IN)));
+}
+
+/* Positions [from, to) by the plain loop. Their elements have joined the total already. */
+static void scan_scalars(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_value y = kir_extract(c->b, k->last, 0);
     tly_region l = { .state = { &y } };
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, 0);
-    kir_value x = tly_load(c, ptradd(c, k->row.at[TLY_IN], mul(c, l.i, tly_step(c, TLY_IN))), 0, 1);
-    kir_value element = tly_element(c, &here, x), next = tly_advance(c, &here, y, element);
+    kir_value element = tly_element(c, &here, tly_load(c, input_at(k, l.i), 0, 1));
+    kir_value next = tly_advance(c, &here, y, element);
     kir_value before = c->p->exclusive ? shown_before(c, &here, y) : y;
     kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
     tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
@@ -60,144 +49,80 @@ static void scan_scalars(linear *k, kir_value from, kir_value to)
     k->last = kir_splat(c->b, y, c->lanes);
 }
 
+/* Positions [from, to) join the total one by one. */
+static void add_scalars(tly_linear *k, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    tly_region l = { 0 };
+    tly_linear_carry(k, &l);
+    emit_for(c, &l, from, to, imm(c, 1));
+    const tly_place here = tly_place_in(&k->row, l.i, 0);
+    const tly_piece p = tly_piece_of(c, &here, tly_load(c, input_at(k, l.i), 0, 1), 1);
+    tly_linear_watch(k, &p);
+    tly_linear_add(k, &p);
+    emit_end(c, &l);
+}
+
 /* ---- vectors ---- */
-
-/* A vector's elements, or what they come to with those before them in the vector. */
-typedef struct piece {
-    kir_value state;
-    kir_value factor; /* recurrences: what the result before the vector is multiplied by; else 0 */
-    kir_value keeps;  /* words with heads: integers, all ones where no state is dropped; else 0 */
-    kir_value heads;  /* ... and i1s, where one is dropped right before the element */
-} piece;
-
-static kir_value keeps_state(tly_build *c, kir_value keeps)
-{
-    return differ(c, keeps, like(c, keeps, 0));
-}
-
-/* What comes before, and the piece behind it. */
-static kir_value join(tly_build *c, kir_value before, const piece *p)
-{
-    kir_value joined = p->factor != 0 ? add(c, mul(c, p->factor, before), p->state)
-                                      : tly_combine(c, before, p->state);
-    return p->keeps != 0 ? choose(c, keeps_state(c, p->keeps), joined, p->state) : joined;
-}
-
-/* Each element joined with all before it in the vector. */
-static void scan_vector(tly_build *c, piece *p)
-{
-    kir_value none = tly_neutral(c, c->vec), one = 0, all = 0;
-    if (p->factor != 0)
-        one = like(c, p->factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    if (p->keeps != 0)
-        all = like(c, p->keeps, UINT64_MAX);
-    for (unsigned apart = 1; apart < c->lanes; apart *= 2) {
-        p->state = join(c, tly_shift(c, none, p->state, apart), p);
-        if (p->factor != 0)
-            p->factor = mul(c, p->factor, tly_shift(c, one, p->factor, apart));
-        if (p->keeps != 0)
-            p->keeps = band(c, p->keeps, tly_shift(c, all, p->keeps, apart));
-    }
-}
-
-/* The first element of a row is its addend, whatever comes before it: 1 * -0 + u. */
-static kir_value first_factor(tly_build *c, const tly_place *at, kir_value factor)
-{
-    kir_value begins = tly_begins(c, at);
-    if (begins == 0)
-        return factor;
-    kir_value one = like(c, factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    kir_value first = tly_lanes_below(c, choose(c, begins, imm(c, 1), imm(c, 0)));
-    return choose(c, first, one, factor);
-}
-
-static piece piece_of(tly_build *c, const tly_place *at, kir_value x)
-{
-    const int recurs = tly_operator_of(c->p)->applies;
-    piece p = { .state = tly_element(c, at, x) };
-    if (tly_has_heads(c)) {
-        kir_type t = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
-        p.heads = tly_take_head(c, &p.state);
-        p.keeps = choose(c, p.heads, constant(c, t, 0), constant(c, t, UINT64_MAX));
-    }
-    if (recurs) {
-        p.factor = first_factor(c, at, part(c, p.state, 0));
-        p.state = part(c, p.state, 1);
-    } else if (p.heads != 0 && c->p->exclusive) { /* the identity takes part */
-        p.state = choose(c, p.heads, tly_combine(c, tly_start(c, c->vec), p.state), p.state);
-    }
-    return p;
-}
 
 /* The results before those of a vector, which an exclusive scan shows. */
 static kir_value results_before(tly_build *c, const tly_place *at, kir_value last, kir_value y,
-                                const piece *p)
+                                const tly_piece *p)
 {
     kir_value before = tly_shift(c, shown_before(c, at, last), y, 1);
     return p->heads != 0 ? choose(c, p->heads, tly_start(c, c->vec), before) : before;
 }
 
-/* ---- the range ---- */
-
-/* i1: all results are finite. */
-static kir_value are_finite(tly_build *c, const kir_value *y, unsigned n)
-{
-    kir_value nothing = 0; /* zeros, or NaN where one is not finite */
-    for (unsigned i = 0; i < n; i++)
-        nothing = accumulate(c, KIR_ADD, nothing, sub(c, y[i], y[i]));
-    return tly_not(c, any(c, uno(c, nothing, nothing)));
-}
-
-static kir_value magnitude(tly_build *c, kir_value x)
-{
-    const int single = c->acc.kind == KIR_F32;
-    kir_value bits = to_kind(c, KIR_BITCAST, single ? KIR_I32 : KIR_I64, x);
-    return band(c, bits, like(c, bits, single ? INT32_MAX : INT64_MAX));
-}
-
-static uint64_t power(const tly_build *c, int exponent)
-{
-    return c->acc.kind == KIR_F32 ? (uint64_t)(127 + exponent) << 23
-                                  : (uint64_t)(1023 + exponent) << 52;
-}
-
-/* i1: no product of neighbours in the vector has left the normal numbers. Elements are at most 2^4,
- * so a product of some of them is at most 2^64 times smaller than it was on its way. */
-static kir_value are_regular(tly_build *c, kir_value elements, kir_value products, kir_value y)
-{
-    enum { MOST = 4, LEAST = -60, NORMAL = -126 };
-    kir_value large = magnitude(c, elements), small = magnitude(c, products),
-              last = magnitude(c, y);
-    kir_value good = ule(c, large, like(c, large, power(c, MOST)));
-    good = band(c, good, ule(c, like(c, small, power(c, LEAST)), small));
-    good = band(c, good, ule(c, like(c, last, power(c, NORMAL)), last));
-    return tly_not(c, any(c, tly_not(c, good)));
-}
-
 /* ---- steps ---- */
 
+/* Loads the vector of elements at a place. */
+static tly_piece load_piece(tly_linear *k, const tly_place *here, kir_value in, unsigned j)
+{
+    tly_build *c = k->c;
+    kir_value skip = mul(c, imm(c, (int64_t)j * c->lanes), tly_step(c, TLY_IN));
+    return tly_piece_of(c, here, tly_load_vector(c, ptradd(c, in, skip)), c->lanes);
+}
+
+/* `n` vectors from position `i` on join the total. */
+static void add_step(tly_linear *k, kir_value i, unsigned n)
+{
+    tly_build *c = k->c;
+    const tly_place first = tly_place_in(&k->row, i, 0);
+    kir_value in = input_at(k, i);
+    for (unsigned j = 0; j < n; j++) {
+        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
+        tly_piece p = load_piece(k, &here, in, j);
+        tly_linear_watch(k, &p);
+        tly_piece_scan(c, &p);
+        tly_linear_add(k, &p);
+    }
+}
+
 /* `n` vectors from position `i` on. */
-static void do_step(linear *k, kir_value i, unsigned n, int lined)
+static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
 {
     tly_build *c = k->c;
     const int products = tly_checks_products(c);
     const tly_place first = tly_place_in(&k->row, i, 0);
     kir_value y[MOST_VECTORS], before[MOST_VECTORS + 1] = { k->last }, valid = i1(c, 1);
-    piece p[MOST_VECTORS];
-    kir_value in = ptradd(c, k->row.at[TLY_IN], mul(c, i, tly_step(c, TLY_IN)));
+    tly_piece p[MOST_VECTORS];
+    kir_value in = input_at(k, i);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
-        kir_value skip = mul(c, imm(c, (int64_t)j * c->lanes), tly_step(c, TLY_IN));
-        p[j] = piece_of(c, &here, tly_load_vector(c, ptradd(c, in, skip)));
+        p[j] = load_piece(k, &here, in, j);
         kir_value elements = p[j].state;
-        scan_vector(c, &p[j]);
-        y[j] = join(c, before[j], &p[j]);
+        if (k->pass == TLY_LINEAR_BOTH)
+            tly_linear_watch(k, &p[j]);
+        tly_piece_scan(c, &p[j]);
+        if (k->pass == TLY_LINEAR_BOTH)
+            tly_linear_add(k, &p[j]);
+        y[j] = tly_piece_join(c, before[j], &p[j]);
         if (products)
-            valid = band(c, valid, are_regular(c, elements, p[j].state, y[j]));
-        before[j + 1] = spread(c, y[j], c->lanes - 1);
+            valid = band(c, valid, tly_linear_regular(c, elements, p[j].state, y[j]));
+        before[j + 1] = tly_spread_last(c, y[j]);
     }
     if (products || tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS))
-        valid = tly_is_floating(c) ? band(c, valid, are_finite(c, y, n)) : valid;
+        valid = tly_is_floating(c) ? band(c, valid, tly_linear_finite(c, y, n)) : valid;
     tly_region good = { .state = { &k->last } };
     emit_if(c, &good, valid);
     for (unsigned j = 0; j < n; j++) {
@@ -223,7 +148,7 @@ static void do_step(linear *k, kir_value i, unsigned n, int lined)
 }
 
 /* Past the cache, all that the row reads is fetched ahead. */
-static void prefetch(linear *k, kir_value i, unsigned n)
+static void prefetch(tly_linear *k, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
     tly_region far = { 0 };
@@ -242,7 +167,7 @@ static void prefetch(linear *k, kir_value i, unsigned n)
 
 /* i1: the row's output begins with a line, so that steps store whole lines. No step is moved to
  * reach one, since bits must not depend on where tensors lie. */
-static kir_value is_lined(linear *k)
+static kir_value is_lined(tly_linear *k)
 {
     tly_build *c = k->c;
     kir_value at = kir_addr(c->b, k->row.at[TLY_OUT]);
@@ -251,67 +176,168 @@ static kir_value is_lined(linear *k)
     return equal(c, band(c, at, imm(c, LINE - 1)), imm(c, 0));
 }
 
-/* Positions [from, length), from the state before them on. */
-static void scan_span(linear *k, kir_value from, kir_value length)
+/* Positions [from, to), from the state before them on. */
+static void scan_span(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     const unsigned vectors = (unsigned)c->plan->vectors;
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
-        kir_value to = add(c, from, tly_round_down(c, sub(c, length, from), step));
-        tly_region l = { .state = { &k->last } };
-        emit_for(c, &l, from, to, imm(c, step));
+        kir_value whole = add(c, from, tly_round_down(c, sub(c, to, from), step));
+        tly_region l = { 0 };
+        tly_linear_carry(k, &l);
+        emit_for(c, &l, from, whole, imm(c, step));
         if (n == vectors)
             prefetch(k, l.i, n);
-        do_step(k, l.i, n, n == vectors);
+        if (k->pass == TLY_LINEAR_TOTAL)
+            add_step(k, l.i, n);
+        else
+            do_step(k, l.i, n, n == vectors);
         emit_end(c, &l);
-        from = to;
+        from = whole;
     }
-    scan_scalars(k, from, length);
+    if (k->pass != TLY_LINEAR_RESULTS)
+        add_scalars(k, from, to);
+    if (k->pass != TLY_LINEAR_TOTAL)
+        scan_scalars(k, from, to);
 }
 
-/* The positions of all segments, a block after another, whose heads are marked before. */
-static void scan_segments(linear *k)
+/* The positions of segments in [from, to), a block after another, whose heads are marked before. */
+static void scan_segments(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH));
-    tly_region l = { .state = { &k->last, &heads.next } };
-    emit_for(c, &l, heads.first, heads.end, imm(c, TLY_HEADS_BLOCK));
-    kir_value to = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), heads.end);
-    tly_heads_mark(c, &heads, l.i, to);
-    scan_span(k, l.i, to);
+    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0);
+    kir_value first = tly_max(c, from, heads.first), end = tly_min(c, to, heads.end);
+    tly_region l = { .state = { &heads.next } };
+    tly_linear_carry(k, &l);
+    emit_for(c, &l, first, tly_max(c, end, first), imm(c, TLY_HEADS_BLOCK));
+    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end);
+    tly_heads_mark(c, &heads, l.i, border);
+    scan_span(k, l.i, border);
     emit_end(c, &l);
 }
 
-static void scan_row(linear *k)
+static void scan_part(tly_linear *k, kir_value from, kir_value to)
+{
+    if (k->c->p->segmented != TLY_SEGMENTED_NOT)
+        scan_segments(k, from, to);
+    else
+        scan_span(k, from, to);
+}
+
+/* ---- rows ---- */
+
+/* The same, chunk by chunk, each with its total. */
+static void scan_chunks(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_value length = arg(c, KIR_ARG_LENGTH);
-    const tly_place first = tly_place_in(&k->row, imm(c, 0), 0);
-    kir_value start = tly_start_at(c, &first, 1), before = start;
-    if (tly_operator_of(c->p)->applies)
-        before = choose(c, tly_begins(c, &first), tly_neutral(c, c->acc), start);
-    k->last = kir_splat(c->b, before, c->lanes);
-    k->lined = band(c, k->streams, is_lined(k));
-    if (c->p->segmented != TLY_SEGMENTED_NOT) {
-        scan_segments(k);
-        return;
+    tly_region l = { .state = { &k->last } };
+    emit_for(c, &l, from, to, imm(c, k->chunk));
+    kir_value base = k->last;
+    k->pass = TLY_LINEAR_BOTH;
+    tly_linear_begin_total(k);
+    scan_part(k, l.i, tly_min(c, add(c, l.i, imm(c, k->chunk)), to));
+    tly_linear_end_chunk(k, base);
+    emit_end(c, &l);
+}
+
+/* Positions [from, to) of a row. A row of one chunk needs no totals, which cost a fourth of the
+ * time where computing is the limit. */
+static void scan_positions(tly_linear *k, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    tly_region cut = { .state = { &k->last } };
+    if (k->chunk > 0 && tly_linear_rounds(c)) {
+        emit_if(c, &cut, less(c, imm(c, k->chunk), arg(c, KIR_ARG_LENGTH)));
+        scan_chunks(k, from, to);
+        emit_else(c, &cut);
     }
-    scan_span(k, imm(c, 0), length);
-    kir_value last = kir_extract(c->b, k->last, 0);
+    k->pass = TLY_LINEAR_RESULTS;
+    scan_part(k, from, to);
+    if (k->chunk > 0 && tly_linear_rounds(c))
+        emit_end(c, &cut);
+}
+
+/* What the first position of a row goes on from. `start`: what its scan starts from. */
+static kir_value start_row(tly_linear *k, const tly_place *first, kir_value *start)
+{
+    tly_build *c = k->c;
+    kir_value before = *start = tly_start_at(c, first, 1);
+    if (tly_operator_of(c->p)->applies)
+        before = choose(c, tly_begins(c, first), tly_neutral(c, c->acc), *start);
+    return kir_splat(c->b, before, c->lanes);
+}
+
+static void scan_row(tly_linear *k, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    const tly_place first = tly_place_in(&k->row, imm(c, 0), 0);
+    kir_value start;
+    k->last = start_row(k, &first, &start);
+    k->lined = band(c, k->streams, is_lined(k));
+    if (k->chunk > 0) {
+        tly_region goes_on = { .state = { &k->last } };
+        emit_if(c, &goes_on, less(c, imm(c, 0), from));
+        k->last = tly_linear_carry_in(k);
+        emit_end(c, &goes_on);
+    }
+    scan_positions(k, from, to);
+    if (!c->p->carry)
+        return;
+    kir_value last = kir_extract(c->b, k->last, 0), length = arg(c, KIR_ARG_LENGTH);
     tly_end_at(c, &first, choose(c, equal(c, length, imm(c, 0)), start, last));
+}
+
+static void scan_rows(tly_linear *k, const tly_task_rows *e)
+{
+    tly_build *c = k->c;
+    tly_region rows = { 0 };
+    k->last = tly_neutral(c, c->vec);
+    if (k->chunk > 0)
+        emit_carry(&rows, 1, &k->last);
+    emit_for(c, &rows, e->first_row, e->end_row, imm(c, 1));
+    kir_value is_first = equal(c, rows.i, e->first_row);
+    kir_value is_last = equal(c, add(c, rows.i, imm(c, 1)), e->end_row);
+    k->row = tly_row_address(c, rows.i);
+    scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
+             choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
+    emit_end(c, &rows);
+    tly_fence(c, k->streams);
+}
+
+/* The total of the task's one chunk. */
+static void add_chunk(tly_linear *k, const tly_task_rows *e)
+{
+    k->pass = TLY_LINEAR_TOTAL;
+    k->row = tly_row_address(k->c, e->first_row);
+    tly_linear_begin_total(k);
+    scan_part(k, e->first_position, e->end_position);
+    tly_linear_store_total(k);
 }
 
 void tly_build_linear(tly_build *c, tly_launch *launch)
 {
-    linear k = { .c = c, .streams = tly_streams(c) };
-    tly_region rows = { 0 };
-    launch->chunk = 0;
+    tly_linear k = { .c = c, .streams = tly_streams(c), .chunk = c->plan->chunk };
+    kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
+    launch->chunk = k.chunk;
+    launch->record_bytes = k.chunk > 0 ? c->acc_bytes : 0;
     launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
-    emit_for(c, &rows, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), imm(c, 1));
-    k.row = tly_row_address(c, rows.i);
-    scan_row(&k);
-    emit_end(c, &rows);
-    tly_fence(c, k.streams);
-    kir_return(c->b, imm(c, 0));
+    tly_region combine = { .state = { &status } }, total = { 0 };
+    const tly_task_rows e = tly_rows_of_task(c, k.chunk);
+    if (k.chunk == 0) {
+        scan_rows(&k, &e);
+        kir_return(c->b, status);
+        return;
+    }
+    emit_if(c, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
+    status = tly_linear_combine(&k);
+    emit_else(c, &combine);
+    emit_if(c, &total, equal(c, mode, imm(c, TLY_MODE_TOTAL)));
+    add_chunk(&k, &e);
+    emit_else(c, &total);
+    scan_rows(&k, &e);
+    tly_linear_carry_out(&k);
+    emit_end(c, &total);
+    emit_end(c, &combine);
+    kir_return(c->b, status);
 }

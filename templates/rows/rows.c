@@ -21,31 +21,6 @@
 
 /* ---- whole calls ---- */
 
-/* The rows and positions that a launch scans. */
-typedef struct extent {
-    kir_value first_row, end_row, first_position, end_position;
-} extent;
-
-static extent extent_of(tly_rows *r)
-{
-    tly_build *c = r->c;
-    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
-    extent e = { begin, end, imm(c, 0), r->length };
-    if (r->chunk == 0)
-        return e;
-    tly_region cut = { .state = { &e.first_row, &e.end_row, &e.first_position, &e.end_position } };
-    kir_value chunks = arg(c, KIR_ARG_CHUNKS), one = imm(c, 1);
-    emit_if(c, &cut, less(c, one, chunks));
-    e.first_row = udiv(c, begin, chunks);
-    kir_value last = udiv(c, sub(c, end, one), chunks);
-    e.end_row = add(c, last, one);
-    e.first_position = mul(c, sub(c, begin, mul(c, e.first_row, chunks)), imm(c, r->chunk));
-    e.end_position = tly_min(c, r->length,
-                             mul(c, sub(c, end, mul(c, last, chunks)), imm(c, r->chunk)));
-    emit_end(c, &cut);
-    return e;
-}
-
 /* i1: the launch wants the total of a chunk alone; 0: rows are never cut. */
 static kir_value wants_total(tly_rows *r)
 {
@@ -148,7 +123,7 @@ static void hand_on(tly_rows *r, const tly_rows_block *k, kir_value to, kir_valu
 static void build_scan(tly_rows *r)
 {
     tly_build *c = r->c;
-    extent e = extent_of(r);
+    const tly_task_rows e = tly_rows_of_task(c, r->chunk);
     kir_value streams = tly_streams(c), totals = wants_total(r);
     r->is_cut = r->totals ? less(c, imm(c, r->chunk), r->length) : 0;
     if (r->totals && c->p->carry) /* the next row goes on as the next chunk would */

@@ -208,3 +208,22 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     tly_fence(c, tly_streams(c));
     kir_return(c->b, imm(c, 0));
 }
+
+tly_task_rows tly_rows_of_task(tly_build *c, int64_t chunk)
+{
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
+    kir_value length = arg(c, KIR_ARG_LENGTH);
+    tly_task_rows e = { begin, end, imm(c, 0), length };
+    if (chunk == 0)
+        return e;
+    tly_region cut = { .state = { &e.first_row, &e.end_row, &e.first_position, &e.end_position } };
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), one = imm(c, 1);
+    emit_if(c, &cut, less(c, one, chunks));
+    e.first_row = udiv(c, begin, chunks);
+    kir_value last = udiv(c, sub(c, end, one), chunks);
+    e.end_row = add(c, last, one);
+    e.first_position = mul(c, sub(c, begin, mul(c, e.first_row, chunks)), imm(c, chunk));
+    e.end_position = tly_min(c, length, mul(c, sub(c, end, mul(c, last, chunks)), imm(c, chunk)));
+    emit_end(c, &cut);
+    return e;
+}

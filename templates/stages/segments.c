@@ -33,14 +33,6 @@ static kir_value head(tly_build *c, kir_value i)
     return sub(c, arg(c, KIR_ARG_LENGTH), last);
 }
 
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch)
-{
-    return (tly_heads){ .marks = scratch,
-                        .next = imm(c, 0),
-                        .first = head(c, imm(c, 0)),
-                        .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
-}
-
 /* How many segments begin before position `to`, at least `from` of them: by halves. */
 static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
 {
@@ -54,6 +46,15 @@ static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
     high = choose(c, before, high, middle);
     emit_end(c, &l);
     return low;
+}
+
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from)
+{
+    kir_value none = imm(c, 0);
+    return (tly_heads){ .marks = scratch,
+                        .next = from != 0 ? heads_before(c, none, from) : none,
+                        .first = head(c, none),
+                        .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
 }
 
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)

@@ -50,6 +50,7 @@ void fails(const Result &result, tally::status status, const char *field, const 
 void test_elements();
 void test_views();
 void test_descriptors();
+void test_directml();
 void test_runs();
 void test_operands();
 void test_carry();

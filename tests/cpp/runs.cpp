@@ -451,6 +451,7 @@ int main()
     test_elements();
     test_views();
     test_descriptors();
+    test_directml();
     test_runs();
     test_operands();
     test_carry();

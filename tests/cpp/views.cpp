@@ -2,6 +2,8 @@
 /* Views: what they are made of, what they know, and descriptors that are made of them. */
 #include "expect.hpp"
 
+#include "../directml_stand_in.h"
+
 #include <array>
 #include <vector>
 #if __has_include(<span>) && __cplusplus >= 202002L
@@ -194,4 +196,25 @@ void test_descriptors()
     EXPECT(word_of(descriptor((*steps)[0].descriptor)) == "cumprod:f32:3x4:axis=1,exclusive");
     FAILS(descriptor(op::cumsum, dtype::i32, { 3 }).axis(0).try_gradient(), tally::status::invalid,
           "dtype", "");
+}
+
+/* Structs of a DirectML.h, which have types of their own. */
+void test_directml()
+{
+    const unsigned int sizes[] = { 3, 4 };
+    const DML_BUFFER_TENSOR_DESC buffer = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 48, 0
+    };
+    const DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &buffer };
+    const DML_CUMULATIVE_PRODUCT_OPERATOR_DESC product = { &tensor, &tensor, 1, 1, 1 };
+    const DML_OPERATOR_DESC what = { DML_OPERATOR_CUMULATIVE_PRODUCT, &product };
+    const auto made = tally::descriptor::try_from_dml(what);
+    EXPECT(made && word_of(*made) == "cumprod:f32:3x4:axis=1,exclusive,reverse");
+    FAILS(tally::descriptor::try_from_dml(what, TALLY_DML_FEATURE_LEVEL_3_1), status::unsupported,
+          "sizes", "DimensionCount 2");
+    const tally_dml_operator_desc wrong = { TALLY_DML_REDUCE, nullptr };
+    FAILS(tally::descriptor::try_from_dml(wrong), status::invalid, "op", "Desc is NULL");
+#if TALLY_EXCEPTIONS
+    EXPECT(tally::descriptor::from_dml(what).raw().op == TALLY_CUMPROD);
+#endif
 }

@@ -169,7 +169,8 @@ int tly_case_right(const tly_case *c, const char *out, int flushes, int serial, 
     tally_descriptor d = c->d;
     if (serial)
         d.order = TALLY_ORDER_SERIAL;
-    tly_judge(&d, tly_case_in(c), origin(out, c->l.out_low, c->out_element), flushes, &verdict);
+    const int may = TLY_CUTS_LANES | (flushes ? TLY_FLUSHES : 0);
+    tly_judge(&d, tly_case_in(c), origin(out, c->l.out_low, c->out_element), may, &verdict);
     tly_verdict_print(&d, &verdict, text, sizeof text);
     return tly_expect(!verdict.reason && verdict.checked == c->l.rows * c->l.results, "%s %s: %s",
                       c->word, label, text);

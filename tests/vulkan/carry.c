@@ -27,6 +27,10 @@ static const char *const words[] = {
     "cumsum:i32:4x0x5:axis=1,carry=in+out",
     "cumlogsumexp:f32:4x0x5:axis=1,carry=in+out",
     "cumsum:i32:40x40:axis=1,in=1x40,carry=in+out",
+    "linrec:i32:5x300:axis=1,coef=x+1,carry=in+out",
+    "linrec:i32:1900:axis=0,coef=x,exclusive,carry=in+out",
+    "linrec:i32:350x5:axis=0,a=i32,map=x-1,carry=in+out",
+    "linrec:i32:4x0x5:axis=1,coef=x,carry=in+out",
 };
 enum { CASES = sizeof words / sizeof words[0] };
 

@@ -62,6 +62,16 @@ static const struct {
     { "cumsum:f32:701x33:axis=0", "team=17,workgroup=64,segments=8", TLY_DATA_RANGE, 0 },
     { "cumsum:i32:3001x4:axis=0,exclusive", "team=4,workgroup=16,segments=16", TLY_DATA_BITS, 0 },
     { "cummax:f32:801x40:axis=0", "team=20,workgroup=64,segments=8", TLY_DATA_SPECIAL, 0 },
+    /* Recurrences, whose order must be kept. */
+    { "linrec:f32:20011:axis=0,coef=x", "workgroup=32,segments=1", TLY_DATA_SIGNED, 0 },
+    { "linrec:f32:9001:axis=0,coef=1-x,exclusive", "workgroup=16,segments=2", TLY_DATA_RANGE, 0 },
+    { "linrec:f32:9001:axis=0,coef=x,reverse", "workgroup=16,segments=2", TLY_DATA_SPECIAL, 0 },
+    { "linrec:i32:20011:axis=0,coef=x+1", "workgroup=128,segments=2", TLY_DATA_BITS, 0 },
+    { "linrec:f32:2003x3:axis=0,coef=x", "team=3,workgroup=32,segments=4", TLY_DATA_SIGNED, 0 },
+    { "linrec:f32:801x17:axis=0,coef=-x,exclusive", "team=16,workgroup=32,segments=16",
+      TLY_DATA_SPECIAL, 0 },
+    { "linrec:f32:2003x5:axis=0,coef=x", "team=5,workgroup=16,segments=8", TLY_DATA_GROW, 0 },
+    { "linrec:i32:3001x4:axis=0,coef=x", "team=4,workgroup=16,segments=16", TLY_DATA_BITS, 0 },
     /* More than 2^20 tiles, the smallest there are: four elements. */
     { "cumsum:i32:4194500:axis=0", "workgroup=4,vector=1,segments=1", TLY_DATA_BITS, 0 },
     { "cumprod:f32:4194500:axis=0", "workgroup=4,vector=1,segments=1", TLY_DATA_RANGE, 0 },

@@ -12,12 +12,21 @@
 #include <string.h>
 
 static const char *const words[] = {
-    "cumsum:i32:65536:axis=0,order=serial",    "cumsum:u32:65540:axis=0,order=serial,exclusive",
-    "cumprod:f32:70000:axis=0,order=serial",   "cumsum:f32:200000:axis=0,order=serial,reverse",
-    "cumsum:f32:2x65541:axis=1,order=serial",  "cumsum:i32:70000x3:axis=0",
-    "cumprod:f32:70000x5:axis=0,order=serial", "cumsum:f32:2x66000x3:axis=1,reverse,exclusive",
-    "cumsum:f64:70001:axis=0,order=serial",    "cumsum:f16:65600:axis=0,order=serial",
+    "cumsum:i32:65536:axis=0,order=serial",
+    "cumsum:u32:65540:axis=0,order=serial,exclusive",
+    "cumprod:f32:70000:axis=0,order=serial",
+    "cumsum:f32:200000:axis=0,order=serial,reverse",
+    "cumsum:f32:2x65541:axis=1,order=serial",
+    "cumsum:i32:70000x3:axis=0",
+    "cumprod:f32:70000x5:axis=0,order=serial",
+    "cumsum:f32:2x66000x3:axis=1,reverse,exclusive",
+    "cumsum:f64:70001:axis=0,order=serial",
+    "cumsum:f16:65600:axis=0,order=serial",
     "cumsum:i64:70000x2:axis=0,order=serial",
+    "linrec:f32:70000x3:axis=0,coef=0.75",
+    "linrec:i32:200000:axis=0,coef=x",
+    "linrec:f32:70000:axis=0,coef=1-x*x,exclusive",
+    "linrec:f32:3x70000:axis=1,coef=0.5,order=serial",
 };
 
 static const struct {
@@ -30,6 +39,10 @@ static const struct {
     { "cumprod:u32:70000x16:axis=0", "template=columns,vector=4,chunk=256" },
     { "cumsum:i32:200000:axis=0", "template=workgroups,chunk=0,workgroup=32,segments=1,vector=1" },
     { "cumsum:i32:2x270000:axis=1", "template=subgroups,team=4,chunk=0,segments=1,vector=1" },
+    { "linrec:f32:200000x2:axis=0,coef=0.9", "template=columns,chunk=0,workgroup=4" },
+    { "linrec:i32:200000x3:axis=0,coef=x", "template=columns,chunk=256" },
+    { "linrec:f32:200000:axis=0,coef=0.9", "template=workgroups,workgroup=32,segments=1" },
+    { "linrec:i32:200000:axis=0,coef=x", "template=workgroups,workgroup=64,chunk=16384" },
 };
 
 /* Every tile of these is out of range: the plain loop's own bits come out. */

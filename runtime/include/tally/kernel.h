@@ -308,7 +308,7 @@ TALLY_API tally_status tally_kernel_run_with(const tally_kernel *kernel, const v
                                              const tally_run_options *options, tally_error *error);
 
 /** The buffers of a kernel's tensors in host memory, for tally_kernel_run_buffers. Later versions
- *  of Tally add tensors at the end; a buffer that a kernel does not have must be NULL. */
+ *  of Tally add tensors at the end; a buffer that a kernel does not have is ignored. */
 typedef struct tally_buffers {
     size_t size;    /**< sizeof(tally_buffers) */
     const void *in; /**< the input; the descriptor's in_offset counts from here */

@@ -974,9 +974,28 @@ public:
     template <class In, class Out>
     static result<descriptor> try_of(std::string_view word, const In &in, Out &&out) noexcept;
 
+    /** Reads a description of DirectML's: tally_descriptor_from_dml. `what` is a DML_OPERATOR_DESC
+     *  of DirectML.h, or the tally_dml_operator_desc of tally/directml.h. */
+    template <class OperatorDesc>
+    static result<descriptor> try_from_dml(const OperatorDesc &what,
+                                           std::uint32_t level = 0) noexcept
+    {
+        const tally_dml_operator_desc raw = { static_cast<std::int32_t>(what.Type), what.Desc };
+        detail::call_error error;
+        descriptor made;
+        if (tally_descriptor_from_dml(&raw, level, &made.raw_, &error) != TALLY_OK)
+            return failure(error);
+        return made;
+    }
+
 #if TALLY_EXCEPTIONS
     explicit descriptor(std::string_view word) : descriptor(try_parse(word).value()) {}
     explicit descriptor(const char *word) : descriptor(std::string_view(word)) {}
+    template <class OperatorDesc>
+    static descriptor from_dml(const OperatorDesc &what, std::uint32_t level = 0)
+    {
+        return try_from_dml(what, level).value();
+    }
     template <class In, class Out>
     static descriptor of(std::string_view word, const In &in, Out &&out)
     {

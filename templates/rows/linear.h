@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Declarations that the files of the linear template share; linear.c says how it works.
+ */
+#ifndef TLY_LINEAR_H
+#define TLY_LINEAR_H
+
+#include "../template.h"
+
+/* ---- pieces (linear_piece.c) ---- */
+
+/* An element, or a vector's elements, or what they come to with those before them in the vector. */
+typedef struct tly_piece {
+    kir_value state;
+    kir_value factor; /* recurrences: what the result before the vector is multiplied by; else 0 */
+    kir_value keeps;  /* words with heads: integers, all ones where no state is dropped; else 0 */
+    kir_value heads;  /* ... and i1s, where one is dropped right before the element */
+} tly_piece;
+
+/* Of `lanes` elements x at a place. */
+tly_piece tly_piece_of(tly_build *c, const tly_place *at, kir_value x, unsigned lanes);
+/* Joins each element with all before it in the vector. */
+void tly_piece_scan(tly_build *c, tly_piece *p);
+/* What comes before, and the piece behind it. */
+kir_value tly_piece_join(tly_build *c, kir_value before, const tly_piece *p);
+kir_value tly_spread_last(tly_build *c, kir_value v); /* the last lane, in all lanes */
+/* The same of each part. */
+tly_piece tly_piece_last(tly_build *c, const tly_piece *p);
+
+/* ---- the range (linear_range.c) ---- */
+
+/* The bits of floats without their signs. */
+kir_value tly_linear_magnitude(tly_build *c, kir_value x);
+/* i1: all results of n vectors are finite. */
+kir_value tly_linear_finite(tly_build *c, const kir_value *y, unsigned n);
+/* i1: no product of neighbours in the vector has left the normal numbers. Elements are at most 2^4,
+ * so a product of some of them is at most 2^64 times smaller than it was on its way. */
+kir_value tly_linear_regular(tly_build *c, kir_value elements, kir_value products, kir_value y);
+
+/* ---- a row ---- */
+
+/* What a pass over elements makes. */
+typedef enum tly_linear_pass {
+    TLY_LINEAR_RESULTS,
+    TLY_LINEAR_BOTH, /* results, and beside them what a chunk comes to */
+    TLY_LINEAR_TOTAL /* the latter alone */
+} tly_linear_pass;
+
+typedef struct tly_linear {
+    tly_build *c;
+    int64_t chunk;     /* elements; 0: rows are not cut */
+    tly_row row;       /* position 0 */
+    kir_value streams; /* i1: the tensors are larger than the cache */
+    kir_value lined;   /* i1: and the row's lines of output go past it */
+    kir_value last;    /* the result before the next position, in all lanes of a vector */
+    tly_linear_pass pass;
+    /* What the chunk's elements so far come to, in all lanes of vectors. */
+    tly_piece total;
+    kir_value steepest; /* floats: bits of each lane's largest magnitude of a factor; else 0 */
+    kir_value addends;  /* TLY_LINEAR_TOTAL of floats: sums of the addends' magnitudes; else 0 */
+} tly_linear;
+
+/* A loop or branch carries what the pass makes. */
+void tly_linear_carry(tly_linear *k, tly_region *l);
+
+/* ---- chunks (linear_chunks.c) ---- */
+
+/* 1: chunks of such accumulators have totals that are other values than their last results. */
+int tly_linear_rounds(const tly_build *c);
+void tly_linear_begin_total(tly_linear *k);
+/* A piece whose vector is scanned, or a single element, joins the total. */
+void tly_linear_add(tly_linear *k, const tly_piece *p);
+/* Looks at elements before they are scanned. */
+void tly_linear_watch(tly_linear *k, const tly_piece *p);
+/* Replaces the last result by the carry after a chunk that began after `base`. */
+void tly_linear_end_chunk(tly_linear *k, kir_value base);
+/* The carry record that the task begins with, in all lanes. */
+kir_value tly_linear_carry_in(tly_linear *k);
+/* Stores the carry record after the task's last tile, if it is wanted. */
+void tly_linear_carry_out(tly_linear *k);
+void tly_linear_store_total(tly_linear *k);
+/* Does what TLY_MODE_COMBINE asks for, and returns what the kernel then returns. */
+kir_value tly_linear_combine(tly_linear *k);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The linear template: chunks, so that several threads can share a row. The carry after a chunk is
+ * A*c + B, where c is the carry before it and (A, B) its total, the pair of all its elements. Sums
+ * with heads have A = 1; after a head c has no part. So other threads can have the carry before the
+ * chunk is scanned, and one thread computes the same tree as many.
+ *
+ * A total counts only where no order of combination leaves the range: every factor is at most 1,
+ * so that a product of factors that falls below the range is never magnified again, and all results
+ * are finite. Before the chunk is scanned, the magnitudes of the addends and of c tell the latter:
+ * together they stay below the largest number. Decays, gates and masks are such factors. Otherwise
+ * the carry is the chunk's last result.
+ * Integers need no totals beside results, as every order gives the same ones.
+ */
+#include "linear.h"
+
+int tly_linear_rounds(const tly_build *c)
+{
+    return tly_is_floating(c);
+}
+
+/* 1: words with heads, also before any is marked. */
+static int drops_states(const tly_build *c)
+{
+    return c->p->resets || c->p->segmented != TLY_SEGMENTED_NOT;
+}
+
+/* ---- totals ---- */
+
+/* Powers of two as the accumulator's bits. */
+typedef enum power { ONE, MOST_ADDENDS, MOST_CARRY, INFINITE } power;
+
+static uint64_t bits_of(const tly_build *c, power p)
+{
+    static const int16_t single[] = { 0, 119, 125, 128 }, twice[] = { 0, 1015, 1021, 1024 };
+    return c->acc.kind == KIR_F32 ? (uint64_t)(127 + single[p]) << 23
+                                  : (uint64_t)(1023 + twice[p]) << 52;
+}
+
+/* i1: no lane's magnitude is above a power of two, or NaN. */
+static kir_value is_within(tly_build *c, kir_value bits, power p)
+{
+    kir_value above = tly_not(c, ule(c, bits, like(c, bits, bits_of(c, p))));
+    return tly_not(c, type_of(c, above).lanes > 1 ? any(c, above) : above);
+}
+
+/* i1, of a scalar. */
+static kir_value is_finite(tly_build *c, kir_value x)
+{
+    kir_value bits = tly_linear_magnitude(c, x);
+    return ule(c, bits, like(c, bits, bits_of(c, INFINITE) - 1));
+}
+
+void tly_linear_carry(tly_linear *k, tly_region *l)
+{
+    if (k->pass != TLY_LINEAR_TOTAL)
+        emit_carry(l, 1, &k->last);
+    if (k->pass == TLY_LINEAR_RESULTS)
+        return;
+    kir_value *const made[] = { &k->total.state, &k->total.factor, &k->total.keeps, &k->steepest,
+                                &k->addends };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (*made[i] != 0)
+            emit_carry(l, 1, made[i]);
+}
+
+void tly_linear_begin_total(tly_linear *k)
+{
+    tly_build *c = k->c;
+    const int recurs = tly_operator_of(c->p)->applies, rounds = tly_linear_rounds(c);
+    const kir_type bits = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
+    k->total = (tly_piece){ .state = tly_neutral(c, c->vec) };
+    if (recurs)
+        k->total.factor = constant(c, c->vec, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    if (drops_states(c))
+        k->total.keeps = constant(c, bits, UINT64_MAX);
+    k->addends = rounds && k->pass == TLY_LINEAR_TOTAL ? constant(c, c->vec, 0) : 0;
+    k->steepest = rounds && recurs ? constant(c, bits, 0) : 0;
+}
+
+static kir_value in_all_lanes(tly_build *c, kir_value v)
+{
+    return v != 0 && type_of(c, v).lanes == 1 ? kir_splat(c->b, v, c->lanes) : v;
+}
+
+void tly_linear_add(tly_linear *k, const tly_piece *p)
+{
+    tly_build *c = k->c;
+    const tly_piece single = { .state = in_all_lanes(c, p->state),
+                               .factor = in_all_lanes(c, p->factor),
+                               .keeps = in_all_lanes(c, p->keeps) };
+    const int is_vector = type_of(c, p->state).lanes > 1;
+    const tly_piece last = is_vector ? tly_piece_last(c, p) : single;
+    k->total.state = tly_piece_join(c, k->total.state, &last);
+    if (last.factor != 0)
+        k->total.factor = mul(c, last.factor, k->total.factor);
+    if (last.keeps != 0)
+        k->total.keeps = band(c, last.keeps, k->total.keeps);
+}
+
+void tly_linear_watch(tly_linear *k, const tly_piece *p)
+{
+    tly_build *c = k->c;
+    if (k->addends != 0) {
+        kir_value addend = bitcast(c, c->vec, tly_linear_magnitude(c, in_all_lanes(c, p->state)));
+        k->addends = add(c, k->addends, addend);
+    }
+    if (k->steepest != 0) {
+        kir_value factor = tly_linear_magnitude(c, in_all_lanes(c, p->factor));
+        k->steepest = choose(c, ule(c, k->steepest, factor), factor, k->steepest);
+    }
+}
+
+/* The carry after a chunk, as a scalar. *counts: i1, or 0 for always. */
+static kir_value carry_after(tly_build *c, kir_value before, const tly_piece *total,
+                             kir_value *counts)
+{
+    kir_value after = tly_piece_join(c, before, total);
+    if (*counts != 0)
+        *counts = band(c, *counts, is_finite(c, after));
+    return after;
+}
+
+void tly_linear_end_chunk(tly_linear *k, kir_value base)
+{
+    tly_build *c = k->c;
+    const tly_piece *t = &k->total;
+    const tly_piece total = { .state = kir_extract(c->b, t->state, 0),
+                              .factor = t->factor ? kir_extract(c->b, t->factor, 0) : 0,
+                              .keeps = t->keeps ? kir_extract(c->b, t->keeps, 0) : 0 };
+    kir_value last = kir_extract(c->b, k->last, 0);
+    kir_value counts = is_finite(c, last); /* what is not, stays so until a head */
+    if (k->steepest != 0)
+        counts = band(c, counts, is_within(c, k->steepest, ONE));
+    kir_value after = carry_after(c, kir_extract(c->b, base, 0), &total, &counts);
+    k->last = kir_splat(c->b, choose(c, counts, after, last), c->lanes);
+}
+
+/* ---- records ---- */
+
+/* Bytes in a total record. A carry record is a state alone. */
+enum { STATE = 0, FACTOR = 8, KEEPS = 16, VALID = 24 };
+
+_Static_assert(VALID + 4 <= TLY_TOTAL_BYTES, "a total record holds it");
+
+static kir_type word_type(void)
+{
+    return KIR_TYPE(KIR_I32, 1);
+}
+
+kir_value tly_linear_carry_in(tly_linear *k)
+{
+    tly_build *c = k->c;
+    kir_value carry = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
+    return kir_splat(c->b, carry, c->lanes);
+}
+
+void tly_linear_carry_out(tly_linear *k)
+{
+    tly_build *c = k->c;
+    kir_value record = arg(c, KIR_ARG_CARRY_OUT);
+    tly_region wanted = { 0 };
+    emit_if(c, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
+    kir_store(c->b, record, STATE, kir_extract(c->b, k->last, 0), c->acc_bytes, 0);
+    emit_end(c, &wanted);
+}
+
+void tly_linear_store_total(tly_linear *k)
+{
+    tly_build *c = k->c;
+    const tly_piece *t = &k->total;
+    kir_value record = arg(c, KIR_ARG_CARRY_OUT);
+    kir_store(c->b, record, STATE, kir_extract(c->b, t->state, 0), c->acc_bytes, 0);
+    if (t->factor != 0)
+        kir_store(c->b, record, FACTOR, kir_extract(c->b, t->factor, 0), c->acc_bytes, 0);
+    if (t->keeps != 0)
+        kir_store(c->b, record, KEEPS, kir_extract(c->b, t->keeps, 0), c->acc_bytes, 0);
+    if (k->addends == 0)
+        return;
+    kir_value valid = is_within(c, tly_linear_magnitude(c, k->addends), MOST_ADDENDS);
+    if (k->steepest != 0)
+        valid = band(c, valid, is_within(c, k->steepest, ONE));
+    kir_store(c->b, record, VALID, convert(c, KIR_ZEXT, word_type(), valid), 4, 0);
+}
+
+kir_value tly_linear_combine(tly_linear *k)
+{
+    tly_build *c = k->c;
+    const kir_type bits = KIR_TYPE(integer_of(c->acc_bytes), 1);
+    kir_value record = arg(c, KIR_ARG_TOTAL), refuses = imm(c, 0), counts = 0;
+    kir_value before = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
+    tly_piece total = { .state = kir_load(c->b, c->acc, record, STATE, c->acc_bytes) };
+    if (tly_operator_of(c->p)->applies)
+        total.factor = kir_load(c->b, c->acc, record, FACTOR, c->acc_bytes);
+    if (drops_states(c))
+        total.keeps = kir_load(c->b, bits, record, KEEPS, c->acc_bytes);
+    if (tly_linear_rounds(c)) {
+        kir_value valid = kir_load(c->b, word_type(), record, VALID, 4);
+        counts = differ(c, valid, constant(c, word_type(), 0));
+        counts = band(c, counts, is_within(c, tly_linear_magnitude(c, before), MOST_CARRY));
+    }
+    kir_value after = carry_after(c, before, &total, &counts), to = arg(c, KIR_ARG_CARRY_OUT);
+    tly_region known = { .state = { &refuses } };
+    if (counts != 0) {
+        refuses = imm(c, 1);
+        emit_if(c, &known, counts);
+    }
+    kir_store(c->b, to, STATE, after, c->acc_bytes, 0);
+    refuses = imm(c, 0);
+    if (counts != 0)
+        emit_end(c, &known);
+    return refuses;
+}
