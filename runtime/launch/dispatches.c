@@ -10,7 +10,7 @@
 
 #define MOST_ITEMS INT64_C(0x7fffffff) /* tly_push counts below 2^31 */
 #define MOST_POSITIONS (INT64_C(1) << 30)
-#define MOST_MARKED (INT64_C(1) << 29) /* positions: 64 MiB of marks */
+#define MOST_MARKED (INT64_C(1) << 29)    /* positions: 64 MiB of marks */
 #define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
 #define MOST_STEPS (INT64_C(1) << 20)     /* 192 MiB of them; only tiny limits come near */
 #define SCRATCH_ALIGN 16

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of reductions on devices. The lines of a grid, a chunk apart, cut long segments into
- * pieces, so that no item has more than a chunk of one segment, whatever the offsets are. Pieces are
+ * pieces, so that no item has more than a chunk of one segment, whatever the offsets are. They are
  * numbered as segments and lines come along the axis: behind segment s, which is number s +
  * offset / chunk, come the lines within it. So an item finds its piece by halves, and the pieces of
  * a segment lie side by side.

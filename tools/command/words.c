@@ -154,9 +154,8 @@ void tly_words_print(void)
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts(
-        "\nThis version makes no kernels of cumargmax and cumargmin. Words with reset or segments\n"
-        "have kernels for CPUs alone. docs/word.md describes the word and the\n"
-        "command, docs/stages.md operands and expressions, docs/recurrence.md linrec, and\n"
-        "docs/state.md the carry.");
+    puts("\nThis version makes no kernels of cumargmax and cumargmin. docs/word.md describes the "
+         "word\n"
+         "and the command, docs/stages.md operands and expressions, docs/recurrence.md linrec,\n"
+         "docs/state.md the carry, and docs/segments.md segments.");
 }
