@@ -14,8 +14,8 @@
  *
  * A record has two fields. One holds a window: the tile's total, of a group's last tile the
  * group's. The other, where the range is watched, holds a state: the carry after the tile, of a
- * group's last tile the next group's base. A word of a field lies beside the same word of the other lanes, so that
- * who looks for neighbours reads whole lines.
+ * group's last tile the next group's base. A word of a field lies beside the same word of the
+ * other lanes, so that who looks for neighbours reads whole lines.
  *
  * Records of words with a carry have a third field, which only tile 0 fills: the state before the
  * first element. Tile 0 loads it from the caller's tensor. All others take it from the record,
