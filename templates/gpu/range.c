@@ -225,7 +225,7 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 {
     tly_build *c = &g->c;
     kir_value good = tly_range_is_safe(c, range, carry);
-    if (!tly_gpu_has_classes(g)) /* a NaN stays one, but for an infinity's sake the loop decides */
+    if (!tly_gpu_has_classes(g)) /* after a NaN all is NaN; after an infinity the loop decides */
         return bor(c, good, band(c, tly_range_is_safe(c, range, 0), uno(c, carry, carry)));
     if (!tly_checks_products(c))
         return good;
