@@ -271,10 +271,11 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
     if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->interleave == 1) {
         const tly_gpu_plan looks = looking_back(p, forced, plan);
         int fits = tly_gpu_tile(p, caps, &looks) <= longest_chunk(caps);
-        *plan = fits && tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
+        /* Segments have no other way to be cut: three passes do not mark heads. */
+        *plan = fits && (p->segmented || tly_gpu_look_back_pays(p, caps, &looks)) ? looks : *plan;
         tile = tly_gpu_tile(p, caps, plan);
     }
-    if (p->segmented) /* three passes do not mark heads */
+    if (p->segmented)
         chunk = 0;
     plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
                               caps, cuts);

@@ -110,5 +110,5 @@ int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const
         return 0;
     tly_gpu_plan one = *plan;
     tly_gpu_choose_lanes(p, g, caps, forced, &one);
-    return tly_gpu_lanes_pay(p, g, caps, &one);
+    return p->segmented || tly_gpu_lanes_pay(p, g, caps, &one); /* they have no other way */
 }
