@@ -100,6 +100,23 @@ static int go(run *r, const char *word, const char *plan, const char *profile)
     return s == TALLY_OK;
 }
 
+/* The same on the CPU that runs this. */
+static int go_here(run *r, const char *word)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_context *context = NULL;
+    tally_kernel *kernel = NULL;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    const tally_status made = tally_kernel_create(context, &r->d, NULL, &kernel, &error);
+    cr_expect(made == TALLY_NO_GENERATOR || /* a build without LLVM */
+                  (made == TALLY_OK &&
+                   tally_kernel_run_buffers(kernel, &r->buffers, NULL, &error) == TALLY_OK),
+              "%s: %s: %s", word, error.field, error.message);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    return made == TALLY_OK;
+}
+
 /* ---- a segment as a word of its own ---- */
 
 static tally_descriptor part_of(const run *r, int64_t s)
@@ -342,6 +359,7 @@ static void sum_segments(const run *r, int64_t lane, int64_t lanes, const int32_
     }
 }
 
+/* On a device, or, where there is no profile, on a CPU. */
 static void try_states(const char *word, const char *profile, size_t n)
 {
     enum { LENGTH = 150, LANES = 9 };
@@ -364,11 +382,12 @@ static void try_states(const char *word, const char *profile, size_t n)
     r->buffers.carry_out = to;
     for (int64_t lane = 0; lane < LANES; lane++)
         sum_segments(r, lane, LANES, has_states ? states : NULL, made_states, out);
-    if (go(r, word, "", profile)) {
+    const char *where = profile ? profile : "a CPU";
+    if (profile ? go(r, word, "", profile) : go_here(r, word)) {
         cr_expect_arr_eq(r->out, out, sizeof out, "%s, %s, %s", word, tly_cuts[n % TLY_CUTS].name,
-                         profile);
+                         where);
         cr_expect_arr_eq(to, made_states, bytes, "states of %s, %s, %s", word,
-                         tly_cuts[n % TLY_CUTS].name, profile);
+                         tly_cuts[n % TLY_CUTS].name, where);
     }
     close_run(r);
     free(c);
@@ -381,6 +400,7 @@ Test(segments_devices, states, .timeout = 120)
             char word[TALLY_WORD_MAX];
             snprintf(word, sizeof word, "cumsum:i32:150x9:axis=0%s,carry=in+out", ways[w]);
             try_states(word, profiles[n / 3 % COUNT(profiles)], n);
+            try_states(word, NULL, n);
         }
 }
 
