@@ -16,13 +16,6 @@
 
 enum { LINE = 64, MOST_VECTORS = TLY_LINEAR_MOST_VECTORS };
 
-/* What an exclusive scan shows before the element at a place: the first one is the identity. */
-static kir_value shown_before(tly_build *c, const tly_place *at, kir_value y)
-{
-    kir_value begins = tly_operator_of(c->p)->applies ? tly_begins(c, at) : 0;
-    return begins != 0 ? choose(c, begins, tly_start(c, type_of(c, y)), y) : y;
-}
-
 /* ---- one by one ---- */
 
 static kir_value input_at(tly_linear *k, kir_value i)
@@ -41,7 +34,7 @@ static void scan_scalars(tly_linear *k, kir_value from, kir_value to)
     const tly_place here = tly_place_in(&k->row, l.i, 0);
     kir_value element = tly_element(c, &here, tly_load(c, input_at(k, l.i), 0, 1));
     kir_value next = tly_advance(c, &here, y, element);
-    kir_value before = c->p->exclusive ? shown_before(c, &here, y) : y;
+    kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
     kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
     tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
     y = next;
@@ -69,7 +62,7 @@ static void add_scalars(tly_linear *k, kir_value from, kir_value to)
 static kir_value results_before(tly_build *c, const tly_place *at, kir_value last, kir_value y,
                                 const tly_piece *p)
 {
-    kir_value before = tly_shift(c, shown_before(c, at, last), y, 1);
+    kir_value before = tly_shift(c, tly_shown_before(c, at, last), y, 1);
     return p->heads != 0 ? choose(c, p->heads, tly_start(c, c->vec), before) : before;
 }
 
