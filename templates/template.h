@@ -140,6 +140,8 @@ typedef struct tly_place {
      * tells, or, of templates for GPUs, `begins`, which is 0 where none does. */
     kir_value first;
     kir_value (*begins)(tly_build *c, const struct tly_place *at);
+    /* Of templates for GPUs: its position in the dispatch, a u32. */
+    kir_value (*where)(tly_build *c, const struct tly_place *at);
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -181,8 +183,11 @@ kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
 /* x before y: states, or a window y and a state or a window x. */
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y);
-/* Whether elements may be heads: then they have one part more, i1s, which this takes off. */
+/* Whether elements may be heads: then they have one part more, i1s, which is given to an element
+ * that is alone, and taken off. */
 int tly_has_heads(const tly_build *c);
+kir_value tly_element_alone(tly_build *c, const tly_place *at, kir_value x);
+kir_value tly_give_head(tly_build *c, kir_value element, kir_value head);
 /* i1s: the elements at a place are marked. */
 kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes);
 kir_value tly_take_head(tly_build *c, kir_value *element);
@@ -199,6 +204,12 @@ kir_value tly_begins(tly_build *c, const tly_place *at);
 kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first);
 /* Windows (A, B): A * y + B of a state y, (A * A', A' * B + B') of a window and a later one. */
 kir_value tly_combine_linear(tly_build *c, kir_value x, kir_value y);
+/* Whether a window says that there is a head in it; what it is but for that; an element that is one
+ * where `is_head` (i1) holds. A window with a head makes the same of every state before it. */
+int tly_has_head(const tly_build *c, kir_value x);
+kir_value tly_without_head(tly_build *c, kir_value x);
+kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element);
+kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y);
 /* An element as it is combined with the neutral state where it is a scan's first: the addend alone
  * comes out. And the state that an exclusive scan shows before an element: the identity before the
  * first one, whatever the state is. */

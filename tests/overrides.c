@@ -9,9 +9,10 @@
  * planner's own.
  *
  *   overrides [--profiles FOLDER] [--count N] [--seed S] [--only N] [--most ELEMENTS]
- *             [--recurrences 1]
+ *             [--recurrences 1] [--stages 1]
  *
- * With --recurrences the words are those of linear recurrences, with operands and expressions.
+ * With --recurrences the words are those of linear recurrences, with operands and expressions. With
+ * --stages words of other operators have these, too, and segments and flags.
  * Every failure prints one line with what repeats it. Exit status: 0 if no case failed and every
  * target (of recurrences: half of them) has refused some and built some.
  */
@@ -38,7 +39,7 @@ enum {
 
 typedef struct run_options {
     const char *profiles;
-    int64_t count, only, seed, most, recurrences;
+    int64_t count, only, seed, most, recurrences, stages;
 } run_options;
 
 typedef struct target {
@@ -107,6 +108,12 @@ static tally_status inspect(const driver *v, const target *t, const tally_descri
 
 /* ---- one case ---- */
 
+/* Whether words have operands and expressions. */
+static int has_stages(const driver *v)
+{
+    return v->o->recurrences || v->o->stages;
+}
+
 static int fail(driver *v, const char *why)
 {
     if (v->all->failed++ < MOST_REPORTED)
@@ -123,7 +130,7 @@ static int run(driver *v, const target *t, const tally_descriptor *d, const char
                         .random = *r,
                         .in = &v->in,
                         .out = &v->out,
-                        .operands = v->o->recurrences ? v->operands : NULL,
+                        .operands = has_stages(v) ? v->operands : NULL,
                         .target = &t->device };
     tally_error error = TALLY_ERROR_INIT;
     tly_engine *engine = t->profile ? tly_engine_grid(&t->caps, &error)
@@ -189,7 +196,9 @@ static void run_case(driver *v, long number)
     /* What is only built may be as large as a device's memory. */
     const uint32_t plain = tly_random_one_in(&r, 3) ? TLY_DRAW_REDUCTIONS : TLY_DRAW_SCANS;
     const uint32_t recurring = TLY_DRAW_STAGES | TLY_DRAW_WIDER | 1u << TALLY_LINREC;
-    const uint32_t draws = v->o->recurrences ? recurring : plain;
+    const uint32_t draws = v->o->recurrences ? recurring
+                           : v->o->stages    ? plain | TLY_DRAW_STAGES
+                                             : plain;
     const int64_t most = t->profile && tly_random_one_in(&r, 2) ? 3000000000 : v->o->most;
     do
         tly_random_problem(&r, most, draws, &d);
@@ -199,7 +208,7 @@ static void run_case(driver *v, long number)
     snprintf(v->all->work, sizeof v->all->work, "%s on %s [--seed %llu --most %lld --only %ld]\n",
              word, t->name, (unsigned long long)v->o->seed, (long long)v->o->most, number);
     tally_status s = inspect(v, t, &d, NULL, TALLY_STAGE_PLAN, &shown, &error);
-    if (s == TALLY_UNSUPPORTED && (t->profile || v->o->recurrences)) {
+    if (s == TALLY_UNSUPPORTED && (t->profile || has_stages(v))) {
         counts->lacking++;
         return;
     }
@@ -214,7 +223,9 @@ static void run_case(driver *v, long number)
     snprintf(v->all->work, sizeof v->all->work,
              "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld%s]\n", word,
              t->name, overrides, (unsigned long long)v->o->seed, (long long)v->o->most, number,
-             v->o->recurrences ? " --recurrences 1" : "");
+             v->o->recurrences ? " --recurrences 1"
+             : v->o->stages    ? " --stages 1"
+                               : "");
     s = inspect(v, t, &d, overrides, TALLY_STAGE_PLAN, &shown, &error);
     if (s == TALLY_INVALID && !strcmp(error.field, "plan")) {
         text none;
@@ -235,7 +246,7 @@ static int open_driver(driver *v)
     const tally_context_options options = { .size = sizeof options, .threads = 1 };
     /* See tly_random_descriptor; few elements in many dims may span more. */
     const size_t bytes = (size_t)v->o->most * 8 * 9 + (1 << 20);
-    for (int k = 0; k < TALLY_MAX_OPERANDS && v->o->recurrences; k++)
+    for (int k = 0; k < TALLY_MAX_OPERANDS && has_stages(v); k++)
         if (tly_arena_open(&v->operands[k], bytes))
             return 1;
     return tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes) ||
@@ -311,7 +322,8 @@ static int parse(run_options *o, int argc, char **argv)
     const tly_argument known[] = {
         { "--profiles", &o->profiles, NULL }, { "--count", NULL, &o->count },
         { "--seed", NULL, &o->seed },         { "--only", NULL, &o->only },
-        { "--most", NULL, &o->most },         { "--recurrences", NULL, &o->recurrences }
+        { "--most", NULL, &o->most },         { "--recurrences", NULL, &o->recurrences },
+        { "--stages", NULL, &o->stages }
     };
     return tly_arguments_read(known, sizeof known / sizeof *known, argc, argv) || o->most < 1;
 }

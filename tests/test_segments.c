@@ -12,11 +12,10 @@
 #include <tally.h>
 
 #include "compare.h"
+#include "cuts.h"
 #include "random.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-enum { MOST = 4096 }; /* segments of a cut */
 
 static tally_context *context;
 
@@ -33,91 +32,6 @@ static void end(void)
 }
 
 TestSuite(segments, .init = begin, .fini = end);
-
-/* ---- cuts of an axis ---- */
-
-typedef struct cut {
-    int64_t count, at[MOST + 1];
-} cut;
-
-static void add(cut *c, int64_t size)
-{
-    c->at[c->count + 1] = c->at[c->count] + size;
-    c->count++;
-}
-
-static void cut_once(cut *c, int64_t length)
-{
-    add(c, length);
-}
-
-static void leave_none(cut *c, int64_t length)
-{
-    (void)length;
-    for (int i = 0; i < 9; i++)
-        add(c, 0);
-}
-
-static void leave_gaps(cut *c, int64_t length)
-{
-    add(c, 0);
-    add(c, 0);
-    add(c, length / 3);
-    add(c, 0);
-    add(c, length - length / 3);
-    add(c, 0);
-}
-
-/* Neither the first elements nor the last. */
-static void cut_the_middle(cut *c, int64_t length)
-{
-    c->at[0] = length / 5;
-    add(c, length / 4);
-    add(c, 1 < length ? 1 : 0);
-    add(c, length / 3);
-}
-
-/* Heads at each residue of 16 and 32. */
-static void cut_at_each_residue(cut *c, int64_t length)
-{
-    while (c->at[c->count] + 33 <= length && c->count < MOST - 1)
-        add(c, c->count % 2 ? 33 : 17);
-    add(c, length - c->at[c->count]);
-}
-
-static void cut_by_zipf(cut *c, int64_t length)
-{
-    tly_random r = tly_random_seed(3, (uint64_t)length);
-    while (c->at[c->count] < length && c->count < MOST - 1) {
-        const int64_t left = length - c->at[c->count];
-        const int64_t size = 1000 / tly_random_between(&r, 1, 1200);
-        add(c, size < left ? size : left);
-    }
-}
-
-/* One of nearly all elements among many of one. */
-static void cut_one_off(cut *c, int64_t length)
-{
-    for (int i = 0; i < 20 && c->at[c->count] < length; i++)
-        add(c, 1);
-    const int64_t left = length - c->at[c->count];
-    add(c, left > 20 ? left - 20 : left);
-    while (c->at[c->count] < length)
-        add(c, 1);
-}
-
-static const struct {
-    const char *name;
-    void (*make)(cut *c, int64_t length);
-} cuts[] = {
-    { "one segment", cut_once },
-    { "empty ones alone", leave_none },
-    { "empty ones between", leave_gaps },
-    { "the middle", cut_the_middle },
-    { "each residue", cut_at_each_residue },
-    { "lengths of Zipf", cut_by_zipf },
-    { "one among many", cut_one_off },
-};
 
 /* ---- runs ---- */
 
@@ -142,7 +56,7 @@ static tally_descriptor parsed(const char *word)
     return d;
 }
 
-static void *offsets_of(const cut *c, tally_dtype dtype)
+static void *offsets_of(const tly_cut *c, tally_dtype dtype)
 {
     void *offsets = calloc((size_t)c->count + 1, sizeof(int64_t));
     cr_assert(offsets);
@@ -152,7 +66,7 @@ static void *offsets_of(const cut *c, tally_dtype dtype)
 }
 
 /* A segment as a word of its own. */
-static tally_descriptor part_of(const tally_descriptor *d, const cut *c, int64_t s)
+static tally_descriptor part_of(const tally_descriptor *d, const tly_cut *c, int64_t s)
 {
     tally_descriptor part = *d;
     const int axis = __builtin_ctz(d->axes);
@@ -215,7 +129,7 @@ static void expect_no_index(const tally_descriptor *part, const void *out, const
     }
 }
 
-static void judge(const tally_descriptor *d, const cut *c, const void *in, void *out,
+static void judge(const tally_descriptor *d, const tly_cut *c, const void *in, void *out,
                   const char *what)
 {
     for (int64_t s = 0; s < c->count; s++) {
@@ -240,13 +154,13 @@ static void check(const char *word, const char *device, size_t which, int wide, 
 {
     tally_descriptor d = parsed(word);
     const int axis = __builtin_ctz(d.axes);
-    static cut c;
+    static tly_cut c;
     tly_layout l;
     tly_random r = tly_random_seed(seed, which);
     char what[200];
     memset(&c, 0, sizeof c);
-    cuts[which].make(&c, d.sizes[axis]);
-    snprintf(what, sizeof what, "%s on %s, %s", word, device, cuts[which].name);
+    tly_cuts[which].make(&c, d.sizes[axis]);
+    snprintf(what, sizeof what, "%s on %s, %s", word, device, tly_cuts[which].name);
     tly_layout_of(&d, &l);
     const size_t bytes = tally_dtype_bytes((tally_dtype)d.dtype);
     const size_t to = tally_dtype_bytes(tly_reference_output(&d));
@@ -323,7 +237,7 @@ Test(segments, reductions_are_those_of_rows, .timeout = 300)
                 }
                 snprintf(word, sizeof word, "%s:%s,segments=i32/1%s", kinds[k], shapes[s],
                          serial ? ",order=serial" : "");
-                check(word, levels[level], seed % COUNT(cuts), (int)(seed / 7 % 2), seed);
+                check(word, levels[level], seed % TLY_CUTS, (int)(seed / 7 % 2), seed);
                 seed++;
             }
     }

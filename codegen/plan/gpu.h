@@ -75,6 +75,12 @@ static inline int tly_gpu_moves_states_alone(const tly_problem *p, const tly_geo
     return p->carry && g->length == 0;
 }
 
+/* Whether scans begin anew on their way: by an expression, or in each segment. */
+static inline int tly_gpu_has_heads(const tly_problem *p)
+{
+    return p->resets || p->segmented != TLY_SEGMENTED_NOT;
+}
+
 static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 {
     return (int32_t)tally_dtype_bytes((tally_dtype)dtype);

@@ -40,7 +40,7 @@ int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    int own = integer && narrow && tly_operator_of(p)->subgroup_scan;
+    int own = integer && narrow && tly_operator_of(p)->subgroup_scan && tly_window_heads(p) == 0;
     return own && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
 }
 
@@ -271,9 +271,12 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
     if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->interleave == 1) {
         const tly_gpu_plan looks = looking_back(p, forced, plan);
         int fits = tly_gpu_tile(p, caps, &looks) <= longest_chunk(caps);
-        *plan = fits && tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
+        /* Segments have no other way to be cut: three passes do not mark heads. */
+        *plan = fits && (p->segmented || tly_gpu_look_back_pays(p, caps, &looks)) ? looks : *plan;
         tile = tly_gpu_tile(p, caps, plan);
     }
+    if (p->segmented)
+        chunk = 0;
     plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
                               caps, cuts);
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
@@ -297,7 +300,8 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                      int32_t scan)
 {
-    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || goes_alone(p, g, caps))
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || (p->segmented && p->carry) ||
+        goes_alone(p, g, caps))
         return 0;
     if (p->interleave > 1)
         return g->length >= 4 * (int64_t)p->interleave &&
@@ -341,4 +345,6 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
     choose_template(p, g, caps, forced, plan);
     if (tly_gpu_looks_along_lanes(p, g, caps, forced, plan))
         tly_gpu_choose_lanes(p, g, caps, forced, plan);
+    else if (p->segmented && plan->template_id == TLY_GPU_COLUMNS)
+        plan->chunk = OR_FORCED(chunk, 0);
 }

@@ -106,9 +106,9 @@ int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const
     for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
         if (tly_is_forced(forced, decide[i]))
             return 0;
-    if (plan->chunk == 0 || !caps->progress || !side_by_side)
+    if (plan->chunk == 0 || !caps->progress || !side_by_side || (p->segmented && p->carry))
         return 0;
     tly_gpu_plan one = *plan;
     tly_gpu_choose_lanes(p, g, caps, forced, &one);
-    return tly_gpu_lanes_pay(p, g, caps, &one);
+    return p->segmented || tly_gpu_lanes_pay(p, g, caps, &one); /* they have no other way */
 }

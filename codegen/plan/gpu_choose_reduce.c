@@ -17,6 +17,14 @@ int64_t tly_gpu_reduced_count(const tly_geometry *g)
     return tly_multiply(g->steps, g->length);
 }
 
+/* Elements of a result: of segments so many on average. */
+static int64_t elements_of(const tly_problem *p, const tly_geometry *g)
+{
+    if (p->segmented == TLY_SEGMENTED_NOT)
+        return tly_gpu_reduced_count(g);
+    return tly_ceil_div(g->length, g->segments > 0 ? g->segments : 1);
+}
+
 /* A quarter of the trips that a driver allows: the elements may be gone through twice. */
 int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team)
 {
@@ -34,9 +42,9 @@ static int64_t busy_from(const tly_caps *caps)
 /* Rows of few elements, and on CPUs that play a device all that fill it, go an invocation each. */
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
-    int64_t count = tly_gpu_reduced_count(g);
+    int64_t count = elements_of(p, g), rows = tly_multiply(g->rows, tly_larger(g->segments, 1));
     return p->form == TLY_REDUCED_LANES || p->order == TALLY_ORDER_SERIAL || count <= 8 ||
-           (tly_gpu_is_software(caps) && g->rows >= caps->saturation &&
+           (tly_gpu_is_software(caps) && rows >= caps->saturation &&
             count <= tly_gpu_most_reduced(caps, 1));
 }
 
@@ -47,17 +55,26 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan)
 {
     int64_t length = g->length, trip = (int64_t)plan->group * plan->vector;
-    if (p->form != TLY_REDUCED_ROWS || g->reduced_rank > 0 || plan->chunk > 0 || g->rows < 2)
+    if (p->form != TLY_REDUCED_ROWS || g->reduced_rank > 0 || plan->chunk > 0 || g->rows < 2 ||
+        p->segmented != TLY_SEGMENTED_NOT)
         return 0;
     if (length > (int64_t)plan->group * TLY_GPU_MOST_ELEMENTS || (plan->group > 1 && length % trip))
         return 0;
     return (int32_t)length;
 }
 
+/* Whether a row's elements are no whole vectors: a segment may begin anywhere. */
+static int begins_anywhere(const tly_problem *p)
+{
+    return p->form == TLY_REDUCED_ROWS && p->segmented != TLY_SEGMENTED_NOT;
+}
+
 /* Where a CPU plays the device, several single elements from one address are more than one by
  * one. */
 static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
+    if (begins_anywhere(p))
+        return 0;
     return !tly_gpu_is_software(caps) ||
            tly_gpu_reduced_together(p, g, 1, 16 / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype)) > 1;
 }
@@ -84,9 +101,11 @@ static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const 
     int32_t most = bytes / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
     int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(vectors_per_thread, 1);
     most = most < fit ? most : fit;
+    if (begins_anywhere(p) && !tly_gpu_is_software(caps))
+        return 1; /* neighbouring invocations take neighbours */
     if (p->form == TLY_REDUCED_ROWS) {
-        int64_t trip = tly_gpu_is_software(caps) && g->length > most ? g->length / PLAYED_TRIPS
-                                                                     : g->length;
+        int64_t own = g->reduced_rank > 0 ? g->length : elements_of(p, g);
+        int64_t trip = tly_gpu_is_software(caps) && own > most ? own / PLAYED_TRIPS : own;
         int32_t length = tly_gpu_power_below(trip > 0 ? trip : 1);
         return tly_gpu_reduced_together(p, g, plan->wide, length < most ? length : most);
     }
@@ -109,7 +128,7 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
     else if (lanes && !tly_gpu_is_software(caps))
         wanted = 16 / plan->vector;
     int64_t trip = (int64_t)plan->group * (lanes ? 1 : plan->vector);
-    int64_t trips = tly_gpu_reduced_count(g) / trip;
+    int64_t trips = elements_of(p, g) / trip;
     wanted = wanted < TLY_GPU_MOST_SEGMENTS ? wanted : TLY_GPU_MOST_SEGMENTS;
     wanted = wanted < trips ? wanted : trips;
     return tly_gpu_power_below(wanted > 1 ? wanted : 1);
@@ -120,7 +139,7 @@ static void choose_group(const tly_problem *p, const tly_geometry *g, const tly_
                          const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup, scan = tly_gpu_choose_scan(p, caps) > 0;
-    int64_t count = tly_gpu_reduced_count(g);
+    int64_t count = elements_of(p, g);
     plan->scan = OR_FORCED(scan, scan);
     int32_t wanted = plan->scan == 0 ? 64 : 256;
     if (tly_gpu_is_software(caps) && plan->scan > 0)

@@ -98,7 +98,8 @@ int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *
                    const tly_forced *forced, const tly_gpu_plan *plan)
 {
     if (p->form != TLY_ROWS || p->interleave > 1 || p->order == TALLY_ORDER_SERIAL ||
-        g->length <= SHORT || tly_gpu_is_software(caps) || plan->scan == 0 || !is_free(forced))
+        (p->segmented && p->carry) || g->length <= SHORT || tly_gpu_is_software(caps) ||
+        plan->scan == 0 || !is_free(forced))
         return 0;
     tly_gpu_plan staged = *plan;
     tly_gpu_choose_staged(p, g, caps, forced, &staged);

@@ -31,7 +31,7 @@ int64_t tly_gpu_transposed_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 int tly_gpu_transposes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);
-    if (tly_gpu_is_software(caps) || lanes < WORKGROUP ||
+    if (tly_gpu_is_software(caps) || lanes < WORKGROUP || (p->segmented && p->carry) ||
         !(tly_gpu_transposes_in(p) || tly_gpu_transposes_out(p)))
         return 0;
     int serial = p->order == TALLY_ORDER_SERIAL;

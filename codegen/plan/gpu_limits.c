@@ -117,15 +117,17 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
     (void)caps;
     return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : p->form != TLY_ROWS          ? "teams scan rows"
+           : p->segmented && p->carry     ? "states of segments are the columns'"
                                           : NULL;
 }
 
 static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *caps)
 {
     (void)caps;
-    return tly_gpu_transposes_in(p) || tly_gpu_transposes_out(p)
-               ? NULL
-               : "turned is for lanes whose own elements are neighbours";
+    return !tly_gpu_transposes_in(p) && !tly_gpu_transposes_out(p)
+               ? "turned is for lanes whose own elements are neighbours"
+           : p->segmented && p->carry ? "states of segments are the columns'"
+                                      : NULL;
 }
 
 /* What is copied goes the way of elements that are states. */
@@ -133,6 +135,7 @@ static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 {
     return p->program.type != 0 ? "a copy has no expressions"
            : p->carry           ? "a copy has no states"
+           : p->segmented       ? "a copy has no segments"
            : tly_is_plain(p)    ? refuses_lanes(p, caps)
                                 : "a copy has no use for this operator";
 }
@@ -162,6 +165,7 @@ static const char *refuses_look_back_lanes(const tly_problem *p, const tly_caps 
     const char *why = refuses_reductions(p, caps);
     return why != NULL                      ? why
            : p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
+           : p->segmented && p->carry       ? "states of segments are the columns'"
            : !caps->progress ? "look-back waits for workgroups, which this device may not run"
                              : NULL;
 }
@@ -189,6 +193,8 @@ static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g, c
         return "the workgroup is larger than the device's";
     if (plan->vectors_per_thread * plan->vector > TLY_GPU_MOST_ELEMENTS)
         return "a tile is up to 32 elements an invocation";
+    if (plan->chunk > 0 && p->segmented && plan->template_id != TLY_GPU_LOOK_BACK)
+        return "three passes do not mark heads";
     if (plan->chunk > TLY_GPU_MOST_CHUNK ||
         (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2))
         return "a chunk is longer than the device lets a loop run";
@@ -246,6 +252,8 @@ static const char *fault_of_groups(const tly_problem *p, const tly_geometry *g,
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
     if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
         return "the device's own scan is for integers of 32 bits, where it has one";
+    if (plan->scan == 2 && tly_window_heads(p) > 0)
+        return "devices have no scan of their own that begins anew";
     if (plan->scan == 2 && !tly_operator_of(p)->subgroup_scan)
         return "devices have no scan of their own for this operator";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->group != 0)

@@ -60,6 +60,8 @@ static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g,
         return "up to 32 elements of an invocation are loaded at once";
     if (plan->vector != tly_gpu_reduced_together(p, g, plan->wide, plan->vector))
         return "so many elements do not lie together";
+    if (plan->wide && p->form == TLY_REDUCED_ROWS && p->segmented)
+        return "a segment may begin anywhere, and wide accesses are aligned";
     if (plan->length != 0 && plan->length != tly_gpu_at_once(p, g, plan))
         return "a row of so many elements is not taken at once";
     return tly_gpu_fault_of_memory(g, p, caps, plan);

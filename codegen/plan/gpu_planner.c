@@ -79,15 +79,12 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     uint8_t used[TLY_TENSOR_COUNT + 2];
     size_t count = 0;
-    for (; count < (size_t)tly_tensors_of(p); count++)
-        used[count] = p->tensor[count].dtype;
+    for (int t = 0; t < tly_tensors_of(p); t++) {
+        if (tly_tensor_of(p, t) != TLY_OFFSETS) /* which are read as u32s */
+            used[count++] = p->tensor[t].dtype;
+    }
     used[count++] = (uint8_t)tly_element_dtype(p);
     used[count++] = in_pairs ? p->tensor[TLY_IN].dtype : p->acc;
-    if (p->resets)
-        return tly_fail(e, TALLY_UNSUPPORTED, "reset", "devices have no kernels that drop states");
-    if (p->segmented != TLY_SEGMENTED_NOT)
-        return tly_fail(e, TALLY_UNSUPPORTED, "segments",
-                        "devices have no kernels with segments of different sizes");
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
         return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < count; k++)
@@ -113,6 +110,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
 static uint32_t trips_of(const tly_problem *p)
 {
     const uint32_t digits = p->program.type == TALLY_F64 ? 54 : 25;
+    enum { SEARCH = 32 }; /* for a segment's number (templates/gpu/segments.c) */
     uint32_t trips = 0;
     for (int id = 0; id < TLY_EXPRESSIONS; id++) {
         for (const uint8_t *code = p->program.code[id]; *code != TLY_POSTFIX_END; code++)
@@ -121,6 +119,9 @@ static uint32_t trips_of(const tly_problem *p)
                          ? digits
                          : 0;
     }
+    if (p->carry &&
+        p->segmented != TLY_SEGMENTED_NOT) /* an element may be in a segment of its own */
+        trips += SEARCH;
     return trips;
 }
 
@@ -209,6 +210,17 @@ static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_pl
         plan->outer_out[i] = g->outer[i].stride[TLY_OUT] *
                              tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype);
     }
+}
+
+/* Positions of an axis that is cut into segments are counted in 31 bits. */
+static tally_status check_segments(const tly_problem *p, const tly_geometry *g, tally_error *e)
+{
+    if (p->segmented != TLY_SEGMENTED_NOT && (g->size > INT32_MAX || g->segments > INT32_MAX))
+        return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
+                        "%lld elements of an axis are cut into %lld segments, and kernels for "
+                        "Vulkan count up to %d of each",
+                        (long long)g->size, (long long)g->segments, INT32_MAX);
+    return TALLY_OK;
 }
 
 /* Steps and positions of one are counted in 31 bits, unless there is one step, or no element. */
@@ -301,6 +313,8 @@ static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_
     tally_status s = choose_addresses(p, g, caps, forced, plan, e);
     if (s == TALLY_OK)
         s = check_early(p, caps, forced, e);
+    if (s == TALLY_OK)
+        s = check_segments(p, g, e);
     if (s == TALLY_OK && reduces)
         s = choose_steps(g, plan, e);
     if (s != TALLY_OK)

@@ -161,15 +161,22 @@ static inline unsigned tly_state_bytes(const tly_problem *p)
 }
 
 /* What stands for several elements, a window, has the parts of one (tly_element): those of a state,
- * and before them the factor of an operator that `applies`. */
+ * before them the factor of an operator that `applies`, and first of all, on devices, a u32 that
+ * says whether one of them is a head, before which the state is dropped. Segments that have states
+ * of the caller's know their heads otherwise. */
 static inline unsigned tly_factors(const tly_problem *p)
 {
     return tly_operator_of(p)->applies;
 }
 
+static inline unsigned tly_window_heads(const tly_problem *p)
+{
+    return !tly_reduces(p->form) && (p->resets || (p->segmented && !p->carry));
+}
+
 static inline unsigned tly_window_parts(const tly_problem *p)
 {
-    return tly_factors(p) + tly_operator_of(p)->parts;
+    return tly_window_heads(p) + tly_factors(p) + tly_operator_of(p)->parts;
 }
 
 static inline unsigned tly_window_bytes(const tly_problem *p)

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "../../runtime/problem/gpu.h"
+
 static const struct {
     uint8_t class;
     uint32_t wider, fused; /* bits by tally_dtype */
@@ -44,6 +46,12 @@ const tly_operator *tly_operator_of(const tly_problem *p)
 tally_dtype tly_index_dtype(const tly_problem *p)
 {
     return p->counts_32 && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
+}
+
+int tly_gpu_has_block(const tly_problem *p)
+{
+    return tly_reduces(p->form) || tly_tensors_of(p) > TLY_FIRST_OPERAND || p->segmented != 0 ||
+           tly_has_index(p);
 }
 
 int tly_has_index(const tly_problem *p)

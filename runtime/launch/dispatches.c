@@ -10,6 +10,7 @@
 
 #define MOST_ITEMS INT64_C(0x7fffffff) /* tly_push counts below 2^31 */
 #define MOST_POSITIONS (INT64_C(1) << 30)
+#define MOST_MARKED (INT64_C(1) << 29)    /* positions: 64 MiB of marks */
 #define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
 #define MOST_STEPS (INT64_C(1) << 20)     /* 192 MiB of them; only tiny limits come near */
 #define SCRATCH_ALIGN 16
@@ -23,7 +24,9 @@ typedef struct shape {
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank, tensors;
-    uint32_t states;            /* TLY_GPU_STATES_...: what the word names */
+    int32_t along;    /* tensors from this one on do not lie along the axis */
+    int64_t segments; /* of the axis; 0: it is not cut */
+    uint32_t states;  /* TLY_GPU_STATES_...: what the word names */
     int tells_index, downwards; /* of scans */
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
@@ -32,7 +35,11 @@ typedef struct shape {
 typedef struct cutting {
     int64_t positions, cuts; /* a cut, and how many */
     int64_t chunks;          /* of a whole cut, at least 1; of a reduction, of an output */
+    int64_t records;         /* of each pair */
     int64_t lanes;           /* a window */
+    int64_t segments;        /* of the axis */
+    int64_t span;            /* cuts whose heads are marked at once */
+    int64_t marks;           /* bytes of the scratch for these */
     int64_t rows;            /* a window: `rows` indices of dim `dim`, all of those within it */
     int32_t dim;             /* -1: all rows */
 } cutting;
@@ -52,7 +59,7 @@ static void read_tensor(const tly_problem *p, const tly_geometry *g, const tly_g
         to.lane = to.axis;
         to.axis *= p->interleave;
     }
-    if (tly_reduces(p->form) && tly_is_written(t)) {
+    if (tly_reduces(p->form) && tly_is_written(t) && p->segmented == TLY_SEGMENTED_NOT) {
         to.axis = 0;
     }
     to.lane = tly_wrap_multiply(to.lane, l->lanes); /* no step where there is one group */
@@ -68,6 +75,8 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
                 .lanes = g->inner,
                 .outer_rank = g->outer_rank,
                 .tensors = tly_tensors_of(p),
+                .along = p->segmented ? tly_operands_end(p) : TLY_TENSOR_COUNT,
+                .segments = g->segments,
                 .states = (g->carry & TALLY_CARRY_IN ? TLY_GPU_STATES_IN : 0u) |
                           (g->carry & TALLY_CARRY_OUT ? TLY_GPU_STATES_OUT : 0u),
                 .tells_index = !tly_reduces(p->form) && tly_tells_index(p->op),
@@ -107,7 +116,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->header_bytes >= l->block_bytes && plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
-        sound = l->pass[i].items <= TLY_ITEMS_TILES && l->pass[i].per_group > 0 &&
+        sound = l->pass[i].items <= TLY_ITEMS_STATES && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0;
     }
     if (!sound) {
@@ -125,27 +134,30 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
 
 static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
 {
-    return tly_multiply(c->chunks, l->record_bytes);
+    return tly_multiply(c->records, l->record_bytes);
 }
 
-/* Chunks that a pass counts, of each pair. */
-static int64_t chunks_of(const tly_gpu_pass *pass, int64_t chunks)
+/* Chunks, or segments, that a pass counts, of each pair. */
+static int64_t each_of(const tly_gpu_pass *pass, int64_t chunks, int64_t segments)
 {
-    return pass->items == TLY_ITEMS_ROWS ? 1 : chunks;
+    return pass->items == TLY_ITEMS_ROWS ? 1 : pass->items == TLY_ITEMS_STATES ? segments : chunks;
 }
 
 /* Workgroups of a pass: one that takes a tile takes no items of another chunk. */
-static int64_t groups_of(const tly_gpu_pass *pass, int64_t pairs, int64_t chunks)
+static int64_t groups_of(const tly_gpu_pass *pass, int64_t pairs, int64_t chunks, int64_t segments)
 {
-    int64_t each = chunks_of(pass, chunks);
-    return pass->items == TLY_ITEMS_TILES ? tly_ceil_div(pairs, pass->per_group) * each
-                                          : tly_ceil_div(pairs * each, pass->per_group);
+    int64_t each = each_of(pass, chunks, segments);
+    return pass->items == TLY_ITEMS_SEGMENTS ? tly_ceil_div(segments, pass->per_group)
+           : pass->items == TLY_ITEMS_TILES  ? tly_ceil_div(pairs, pass->per_group) * each
+                                             : tly_ceil_div(pairs * each, pass->per_group);
 }
 
 /* The most that so many workgroups take. */
-static int64_t pairs_of(const tly_gpu_pass *pass, int64_t groups, int64_t chunks)
+static int64_t pairs_of(const tly_gpu_pass *pass, int64_t groups, int64_t chunks, int64_t segments)
 {
-    int64_t each = chunks_of(pass, chunks), most = MOST_ITEMS / each;
+    if (pass->items == TLY_ITEMS_SEGMENTS)
+        return segments <= tly_multiply(groups, pass->per_group) ? MOST_ITEMS : 0;
+    int64_t each = each_of(pass, chunks, segments), most = MOST_ITEMS / each;
     if (pass->items == TLY_ITEMS_TILES)
         return tly_smaller(most, tly_multiply(groups / each, pass->per_group));
     return tly_smaller(most, tly_multiply(groups, pass->per_group) / each);
@@ -157,10 +169,10 @@ static int64_t most_pairs(const cutting *c, const tly_gpu_launch *l, const tly_c
     int64_t most = MOST_ITEMS;
     for (uint32_t i = 0; i < l->passes; i++) {
         int64_t groups = tly_multiply(caps->groups_x, caps->groups_y);
-        most = tly_smaller(most, pairs_of(&l->pass[i], groups, c->chunks));
+        most = tly_smaller(most, pairs_of(&l->pass[i], groups, c->chunks, c->segments));
     }
     int64_t a_pair = tly_add(records_of(c, l), c->cuts > 1 ? l->carry_bytes : 0);
-    int64_t room = tly_smaller(MOST_SCRATCH, caps->buffer_range) - l->header_bytes -
+    int64_t room = tly_smaller(MOST_SCRATCH, caps->buffer_range) - l->header_bytes - c->marks -
                    2 * SCRATCH_ALIGN;
     return a_pair > 0 ? tly_smaller(most, room / a_pair) : most;
 }
@@ -189,8 +201,16 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
     const int64_t length = tly_larger(s->length, 1); /* of no elements states are handed on */
     c->cuts = tly_ceil_div(length, c->positions);
     c->chunks = l->chunk > 0 ? tly_ceil_div(tly_smaller(length, c->positions), l->chunk) : 1;
+    c->segments = s->segments;
+    /* Records that must be zero are so before each cut, and marks with them. */
+    c->span = l->zeroed ? 1 : tly_larger(MOST_MARKED / c->positions, 1);
+    c->marks = l->marked ? (tly_smaller(length, c->span * c->positions) + 31) / 32 * 4 : 0;
     if (reduced > 0) {
         c->chunks = reduced;
+    }
+    c->records = c->chunks;
+    if (reduced > 0 && s->segments > 0) { /* chunks are pieces of segments, and cells have two */
+        c->records = l->chunk > 0 ? 2 * (reduced - s->segments + 1) : 0;
     }
     int64_t pairs = most_pairs(c, l, caps);
     if (pairs < 1) {
@@ -295,11 +315,12 @@ static uint32_t aligned_strides(const list *a)
     return aligned ? TLY_GPU_ALIGNED : 0;
 }
 
-/* Whether a step's operands and its index begin where those of the step before do. */
-static int goes_on(const tly_gpu_steps *steps, const int64_t *operand, int64_t index)
+/* Whether the block is that of the step before: operands and the index begin in the same place. */
+static int goes_on(const tly_gpu_steps *steps, const int64_t *operand, uint32_t position,
+                   int64_t index)
 {
-    const tly_gpu_step *before = steps->step + steps->count - 1;
-    return steps->count > 0 && before->first_index == index &&
+    const tly_gpu_step *before = &steps->step[steps->count - 1];
+    return steps->count > 0 && before->position == position && before->first_index == index &&
            memcmp(before->operand, operand, sizeof before->operand) == 0;
 }
 
@@ -309,16 +330,21 @@ static int64_t index_of(const shape *s, int64_t position)
     return !s->tells_index ? 0 : s->downwards ? s->length - 1 - position : position;
 }
 
+/* Heads are marked by a first pass, in front of the first cut of a span. */
 static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
 {
+    const int64_t span = a->c->span * a->c->positions;
+    const int64_t mark = a->s->segments > 0 ? from % span : 0;
     tly_gpu_steps *steps = a->steps;
     int64_t operand[TLY_GPU_OPERANDS];
+    const uint32_t position = a->s->segments > 0 ? (uint32_t)from : 0;
     for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
-        operand[t - TLY_FIRST_OPERAND] = w->at[t] + from * a->s->tensor[t].axis;
+        const int64_t moved = t < a->s->along ? from * a->s->tensor[t].axis : 0;
+        operand[t - TLY_FIRST_OPERAND] = w->at[t] + moved;
     }
-    for (uint32_t pass = 0; pass < a->l->passes; pass++) {
+    for (uint32_t pass = a->l->marked && mark > 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];
-        int64_t groups = groups_of(of, w->rows * w->lanes, push->chunks);
+        int64_t groups = groups_of(of, w->rows * w->lanes, push->chunks, a->c->segments);
         uint32_t y = (uint32_t)tly_ceil_div(groups, a->caps->groups_x);
         push->groups_x = (uint32_t)tly_ceil_div(groups, y);
         tly_gpu_step *step = &steps->step[steps->count];
@@ -329,10 +355,16 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
             .pass = pass,
             .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
             .zero = pass == 0 && steps->zeroed > 0,
-            .block = steps->has_block && !goes_on(steps, operand, index_of(a->s, from)),
+            .block = steps->has_block && !goes_on(steps, operand, position, index_of(a->s, from)),
             .reads = (uint32_t)reduces(a->s),
+            .position = position,
+            .mark = (uint32_t)mark,
+            .marked = a->l->marked ? (uint32_t)tly_smaller(span, a->s->length - (from - mark)) : 0,
             .first_index = index_of(a->s, from),
         };
+        if (of->items == TLY_ITEMS_STATES) {
+            step->push.chunks = (uint32_t)a->c->segments;
+        }
         memcpy(step->operand, operand, sizeof operand);
         steps->count++;
     }
@@ -345,7 +377,8 @@ static void add_window(const list *a, const window *w)
     tly_push push = {
         .inner = (uint32_t)w->lanes,
         .rows = (uint32_t)w->rows,
-        .carries = (uint32_t)align(a->l->header_bytes + records),
+        .carries = a->l->marked ? a->steps->block.marks + (uint32_t)align((uint64_t)a->c->marks)
+                                : (uint32_t)align(a->l->header_bytes + records),
     };
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         push.tensor[t].axis = s->tensor[t].axis;
@@ -366,6 +399,9 @@ static void add_window(const list *a, const window *w)
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : s->states & TLY_GPU_STATES_IN) |
                      (is_last ? s->states & TLY_GPU_STATES_OUT : TLY_GPU_CARRIES) |
                      (cut % 2 != 0 ? TLY_GPU_ODD : 0);
+        if (s->segments > 0) { /* each begins and ends somewhere */
+            push.flags |= s->states;
+        }
         add_passes(a, w, from, &push);
     }
 }
@@ -450,15 +486,24 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
     uint64_t pairs = (uint64_t)(rows * c->lanes);
     uint64_t records = l->header_bytes + pairs * (uint64_t)records_of(c, l);
     uint64_t carries = c->cuts > 1 ? pairs * l->carry_bytes : 0;
+    uint64_t marks = align((uint64_t)c->marks);
     steps->zero_first = l->block_bytes;
     steps->zeroed = l->zeroed ? (records + 3) / 4 * 4 - l->block_bytes : 0;
-    steps->scratch_bytes = records + carries > 0 ? align(align(records) + carries) : 0;
+    if (l->marked) {
+        steps->block.marks = (uint32_t)align(records);
+        steps->zeroed = steps->block.marks + marks - l->block_bytes;
+    }
+    steps->scratch_bytes = records + carries + marks > 0 ? align(align(records) + marks + carries)
+                                                         : 0;
 }
 
 /* --- the block ------------------------------------------------------------------------------- */
 
-static void describe_operands(const shape *s, tly_gpu_block *b)
+static void describe_operands(const shape *s, const tly_geometry *g, tly_gpu_block *b)
 {
+    b->segments = (uint32_t)g->segments;
+    b->segment_size = (uint32_t)g->every;
+    b->axis_size = (uint32_t)g->size;
     for (int t = TLY_FIRST_OPERAND; t < s->tensors; t++) {
         tly_block_tensor *to = &b->tensor[t];
         to->axis = s->tensor[t].axis;
@@ -475,6 +520,9 @@ static void describe_operands(const shape *s, tly_gpu_block *b)
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
 {
+    if (p->segmented != TLY_SEGMENTED_NOT) {
+        return tly_add(g->segments, l->chunk > 0 ? g->size / l->chunk : 0);
+    }
     int64_t steps = g->length > 0 ? g->steps : 0, length = steps > 0 ? g->length : 1;
     int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
     int64_t chunk_length = tly_smaller(length, most), each = tly_ceil_div(length, chunk_length);
@@ -518,7 +566,7 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     if (tly_reduces(problem->form)) {
         chunks = describe(problem, geometry, launch, &steps->block);
     }
-    describe_operands(&s, &steps->block);
+    describe_operands(&s, geometry, &steps->block);
     status = cut(&s, launch, caps, chunks, &c, error);
     if (status != TALLY_OK) {
         return status;
@@ -575,6 +623,9 @@ tly_gpu_block tly_gpu_step_block(const tly_gpu_steps *steps, size_t i, const tly
 {
     tly_gpu_block block = steps->block;
     block.first_index = steps->step[i].first_index;
+    block.position = steps->step[i].position;
+    block.mark = steps->step[i].mark;
+    block.marked = steps->step[i].marked;
     for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
         block.tensor[t].base = bases->tensor[t] +
                                (uint64_t)steps->step[i].operand[t - TLY_FIRST_OPERAND];

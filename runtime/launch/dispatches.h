@@ -21,8 +21,11 @@ typedef struct tly_gpu_step {
     uint32_t pass;
     uint32_t barrier; /* 1: depends on a step before */
     uint32_t zero; /* 1: `zeroed` bytes of the scratch, from `zero_first` on, must be zero before */
-    uint32_t block; /* 1: the block must be written before; it may differ from the one before */
-    uint32_t reads; /* 1: only the input is moved by vectors */
+    uint32_t block;    /* 1: the block must be written before; it may differ from the one before */
+    uint32_t reads;    /* 1: only the input is moved by vectors */
+    uint32_t position; /* segments: that of the axis which is the step's first, */
+    uint32_t mark;     /* and the number of its mark, */
+    uint32_t marked;   /* of so many */
     int64_t operand[TLY_GPU_OPERANDS]; /* bytes from element 0 of an operand to the step's base */
     int64_t first_index;               /* as in the block */
 } tly_gpu_step;

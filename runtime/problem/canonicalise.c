@@ -227,6 +227,19 @@ static void add_dim(shape *s, tly_dim dim)
     s->dims[at] = dim;
 }
 
+/* The states of segments lie in the order of memory, whichever way a segment is scanned. */
+static void flip_axis(shape *s)
+{
+    const tly_dim axis = s->axis;
+    int64_t first[TLY_TENSOR_COUNT];
+    memcpy(first, s->first, sizeof first);
+    tly_flip_dim(&s->axis, s->first);
+    for (int t = s->elements; t < TLY_TENSOR_COUNT; t++) {
+        s->axis.stride[t] = axis.stride[t];
+        s->first[t] = first[t];
+    }
+}
+
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .first = { d->in_offset, d->out_offset }, .elements = tly_tensors_named(d) };
@@ -241,7 +254,7 @@ static shape read_shape(const tally_descriptor *d)
         add_dim(&s, tly_cut_axis(d, &dim));
         s.axis = dim;
         if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
-            tly_flip_dim(&s.axis, s.first);
+            flip_axis(&s);
         }
     }
     tly_merge_dims(s.dims, &s.count);

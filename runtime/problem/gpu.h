@@ -16,7 +16,7 @@
 #include "caps.h"
 #include "problem.h"
 
-#define TLY_GPU_ABI_VERSION 3u
+#define TLY_GPU_ABI_VERSION 4u
 #define TLY_GPU_PASSES 3
 #define TLY_GPU_SCRATCH TLY_FIRST_OPERAND /* its binding: operands come behind */
 #define TLY_GPU_BINDINGS (TLY_TENSOR_COUNT + 1)
@@ -59,7 +59,7 @@ typedef struct tly_gpu_block {
     tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
-_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1304, "ABI");
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 1336, "ABI");
 
 /* The binding of a tensor. */
 static inline uint32_t tly_gpu_binding_of(int tensor)
@@ -79,11 +79,14 @@ static inline uint32_t tly_gpu_most_bindings(const tly_caps *caps)
                                                           : TLY_GPU_LEAST_BINDINGS;
 }
 
-/* Whether a kernel's scratch begins with a tly_gpu_block. */
-static inline int tly_gpu_has_block(const tly_problem *p)
+/* Whether a first pass marks the heads of segments in the scratch: a bit for each position. */
+static inline int tly_gpu_has_marks(const tly_problem *p)
 {
-    return tly_reduces(p->form) || tly_tensors_of(p) > TLY_FIRST_OPERAND || tly_tells_index(p->op);
+    return p->segmented != 0 && !tly_reduces(p->form);
 }
+
+/* Whether a kernel's scratch begins with a tly_gpu_block (codegen/plan/operator_facts.c). */
+int tly_gpu_has_block(const tly_problem *p);
 
 /* tly_push.flags */
 enum {
@@ -102,9 +105,11 @@ enum {
 
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
-    TLY_ITEMS_ROWS,   /* rows x lanes */
-    TLY_ITEMS_CHUNKS, /* rows x lanes x chunks; a workgroup's items may lie in several rows */
-    TLY_ITEMS_TILES   /* the same, but that a workgroup's are of one chunk */
+    TLY_ITEMS_ROWS,     /* rows x lanes */
+    TLY_ITEMS_CHUNKS,   /* rows x lanes x chunks; a workgroup's items may lie in several rows */
+    TLY_ITEMS_TILES,    /* the same, but that a workgroup's are of one chunk */
+    TLY_ITEMS_SEGMENTS, /* segments of the axis, whatever rows and lanes there are */
+    TLY_ITEMS_STATES    /* rows x lanes x segments, which are counted as chunks */
 } tly_items;
 
 typedef struct tly_gpu_pass {
@@ -136,6 +141,8 @@ typedef struct tly_gpu_launch {
     uint32_t header_bytes; /* in front of the records */
     uint32_t zeroed;       /* 1: header, but the block, and records must be zero before every
                                dispatch */
+    uint32_t marked;       /* 1: a bit for each position follows the records, zero before the first
+                               pass */
     uint32_t loose;        /* 1 << TLY_TENSOR_...: those whose strides, but the axis', need not be
                                multiples of 16 bytes for TLY_GPU_ALIGNED */
     uint32_t block_bytes;  /* of the header that is a tly_gpu_block; 0: none */

@@ -23,7 +23,8 @@ static int is_one_pass(const tly_gpu_plan *plan)
 
 static uint32_t passes_of(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    return plan->chunk == 0 || is_one_pass(plan) ? 1 : tly_reduces(p->form) ? 2 : 3;
+    const uint32_t marks = (uint32_t)tly_gpu_has_marks(p);
+    return marks + (plan->chunk == 0 || is_one_pass(plan) ? 1 : tly_reduces(p->form) ? 2 : 3);
 }
 
 static int in_lanes(const tly_problem *p, const tly_gpu_plan *plan)
@@ -33,7 +34,7 @@ static int in_lanes(const tly_problem *p, const tly_gpu_plan *plan)
 
 static int pass_stands(const tly_gpu_pass *pass)
 {
-    return pass->items <= TLY_ITEMS_TILES && pass->per_group >= 1 &&
+    return pass->items <= TLY_ITEMS_STATES && pass->per_group >= 1 &&
            pass->per_group <= MOST_WORKGROUP && pass->workgroup >= 1 &&
            pass->workgroup <= MOST_WORKGROUP && (pass->subgroup & (pass->subgroup - 1)) == 0 &&
            pass->subgroup <= MOST_WORKGROUP;
@@ -50,7 +51,7 @@ int tly_vk_launch_stands(const tly_gpu_launch *l, const tly_problem *p, const tl
                  l->chunk == (uint32_t)plan->chunk &&
                  l->lanes == (lanes ? (uint32_t)plan->vector : 1) &&
                  (l->chunk == 0 || l->positions % l->chunk == 0) && l->zeroed <= 1 &&
-                 tly_has_tensors(l->loose) &&
+                 l->marked == (uint32_t)tly_gpu_has_marks(p) && tly_has_tensors(l->loose) &&
                  l->block_bytes == (tly_gpu_has_block(p) ? sizeof(tly_gpu_block) : 0) &&
                  l->header_bytes >= l->block_bytes && l->header_bytes <= MOST_HEADER &&
                  l->record_bytes <= MOST_RECORD && l->carry_bytes <= MOST_RECORD &&

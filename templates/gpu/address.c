@@ -199,7 +199,7 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
     tly_gpu_row moved = *row;
     for (int t = 0; t < g->c.tensors; t++)
         moved.tensor[t].at = tly_gpu_address(g, row, t, position);
-    if (tly_factors(g->c.p) > 0)
+    if (tly_factors(g->c.p) > 0 || tly_gpu_has_heads(g->c.p))
         moved.moved = row->moved ? add(&g->c, row->moved, position) : position;
     if (row->index != 0)
         moved.index = tly_index_after(&g->c, row->index, position);
@@ -243,12 +243,28 @@ static kir_value address_in_extent(tly_build *c, const tly_place *at, int tensor
                : ptradd(c, p, across(g, e->row, tensor, tly_gpu_offset(g, at->more_lanes)));
 }
 
+/* As the address: the last position stands for those that do not exist. */
+static kir_value where_in_extent(tly_build *c, const tly_place *at)
+{
+    tly_gpu *g = (tly_gpu *)c; /* its first member */
+    const tly_gpu_extent *e = at->of;
+    kir_value position = at->position ? at->position : u32(g, 0);
+    position = add(c, position, u32(g, at->more_positions));
+    if (e->count)
+        position = umin(c, position, sub(c, e->count, u32(g, 1)));
+    return e->row->moved ? add(c, e->row->moved, position) : position;
+}
+
 /* i1: the first element of its scan, where no dispatch and no state of the caller's comes before.
  * Only recurrences ask, and their rows are not interleaved (tly_takes_interleaved). */
 static kir_value begins_in_extent(tly_build *c, const tly_place *at)
 {
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const tly_gpu_extent *e = at->of;
+    if (tly_gpu_has_segment_states(g)) {
+        kir_value given = tly_gpu_flag(g, TLY_GPU_STATES_IN);
+        return band(c, tly_gpu_is_head(g, where_in_extent(c, at)), tly_not(c, given));
+    }
     if (at->more_positions > 0)
         return 0;
     kir_value position = at->position ? at->position : u32(g, 0);
@@ -261,13 +277,12 @@ static kir_value begins_in_extent(tly_build *c, const tly_place *at)
 
 tly_place tly_gpu_place(const tly_gpu_extent *extent, kir_value position)
 {
-    return (tly_place){
-        .address = address_in_extent,
-        .begins = begins_in_extent,
-        .of = extent,
-        .position = position,
-        .from = extent->row->index,
-    };
+    return (tly_place){ .address = address_in_extent,
+                        .begins = begins_in_extent,
+                        .where = where_in_extent,
+                        .of = extent,
+                        .position = position,
+                        .from = extent->row->index };
 }
 
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)

@@ -38,7 +38,17 @@ static kir_value start_of_scan(tly_gpu *g)
 typedef struct state_of {
     tly_gpu_row row;
     kir_value which;
+    kir_value segment; /* in scan direction; 0: a row has one state */
 } state_of;
+
+/* Segments' states lie in the order of memory. */
+static kir_value to_segment(tly_gpu *g, const tly_gpu_axis *in, kir_value segment)
+{
+    tly_build *c = &g->c;
+    if (c->p->downwards)
+        segment = sub(c, sub(c, arg(c, KIR_ARG_SEGMENTS), u32(g, 1)), segment);
+    return ptradd(c, in->at, mul(c, tly_gpu_as_offset(g, segment), in->step));
+}
 
 /* Rows of words with a carry are not interleaved (canonicalise.c), as their states do not lie along
  * the axis. So an item's scans are neighbouring lanes. */
@@ -47,12 +57,14 @@ static kir_value address_of_state(tly_build *c, const tly_place *at, int tensor)
     tly_gpu *g = (tly_gpu *)c; /* its first member */
     const state_of *s = at->of;
     const tly_gpu_axis *in = &s->row.tensor[tensor];
+    kir_value first = s->segment != 0 ? to_segment(g, in, s->segment) : in->at;
     if (g->lanes == 1)
-        return in->at;
-    return ptradd(c, in->at, mul(c, tly_gpu_as_offset(g, s->which), in->lane));
+        return first;
+    return ptradd(c, first, mul(c, tly_gpu_as_offset(g, s->which), in->lane));
 }
 
-static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value which)
+static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                            kir_value segment)
 {
     tly_build *c = &g->c;
     kir_value y = start_of_scan(g);
@@ -60,20 +72,21 @@ static kir_value load_state(tly_gpu *g, const tly_gpu_item *item, kir_value whic
     if (!c->p->carry)
         return y;
     emit_if(c, &given, tly_gpu_flag(g, TLY_GPU_STATES_IN));
-    const state_of s = { tly_gpu_row_of(g, item), which };
+    const state_of s = { tly_gpu_row_of(g, item), which, segment };
     y = tly_carry_load(c, &(tly_place){ .address = address_of_state, .of = &s }, 1);
     emit_end(c, &given);
     return y;
 }
 
-static void store_state(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value y)
+static void store_state(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value segment,
+                        kir_value y)
 {
     tly_build *c = &g->c;
     tly_region wanted = { 0 };
     if (!c->p->carry)
         return;
     emit_if(c, &wanted, tly_gpu_flag(g, TLY_GPU_STATES_OUT));
-    const state_of s = { tly_gpu_row_of(g, item), which };
+    const state_of s = { tly_gpu_row_of(g, item), which, segment };
     tly_carry_store(c, &(tly_place){ .address = address_of_state, .of = &s }, y);
     emit_end(c, &wanted);
 }
@@ -97,7 +110,7 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value wh
     emit_if(c, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
     carry = tly_load_state(c, carry_of(g, item, which, 1), 0, 1, c->acc_bytes);
     emit_else(c, &continues);
-    carry = load_state(g, item, which);
+    carry = tly_gpu_has_segment_states(g) ? tly_start(c, c->acc) : load_state(g, item, which, 0);
     emit_end(c, &continues);
     return carry;
 }
@@ -109,7 +122,20 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, k
     emit_if(c, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
     tly_store_state(c, carry_of(g, item, which, 0), 0, carry, c->acc_bytes);
     emit_end(c, &follows);
-    store_state(g, item, which, carry);
+    if (!tly_gpu_has_segment_states(g))
+        store_state(g, item, which, 0, carry);
+}
+
+kir_value tly_gpu_segment_start(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                                kir_value segment)
+{
+    return load_state(g, item, which, segment);
+}
+
+void tly_gpu_segment_finish(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                            kir_value segment, kir_value state)
+{
+    store_state(g, item, which, segment, state);
 }
 
 kir_value tly_group_first_carry(tly_gpu *g, tly_group *t, const tly_gpu_item *item, kir_value which)

@@ -21,6 +21,9 @@ enum { FETCHED_AHEAD = 16 };
 
 typedef struct strip {
     const tly_gpu_row *row;
+    const tly_gpu_item *item; /* of words whose segments have states; else NULL */
+    tly_gpu_segment segment;  /* the one that is at hand; positions count from ... */
+    kir_value first;          /* ... that of the dispatch which is the row's */
     int storing;
     int vectors;                      /* lanes are accessed by vectors, or one by one */
     int classes;                      /* states are classes, and the distance is tracked */
@@ -38,6 +41,10 @@ static kir_value *tracked_of(const tly_gpu *g, strip *s, unsigned lane)
 static void carry_states(const tly_gpu *g, tly_region *r, strip *s)
 {
     emit_carry(r, g->lanes * (1 + s->tracked), s->state);
+    if (s->item != NULL) {
+        emit_carry(r, 1, &s->segment.number);
+        emit_carry(r, 1, &s->segment.end);
+    }
 }
 
 /* The lanes' elements at one position. */
@@ -71,6 +78,30 @@ static void follow(tly_gpu *g, kir_value *tracked, kir_value x)
     tracked[1] = e.lowest;
 }
 
+/* Before a head the states of its segment are loaded, ... */
+static void begin_segment(tly_gpu *g, strip *s, kir_value position)
+{
+    tly_build *c = &g->c;
+    tly_region begins = { 0 };
+    carry_states(g, &begins, s);
+    emit_if(c, &begins, tly_gpu_is_head(g, position));
+    s->segment = tly_gpu_segment_at(g, position);
+    for (unsigned k = 0; k < g->lanes; k++)
+        s->state[k] = tly_gpu_segment_start(g, s->item, u32(g, k), s->segment.number);
+    emit_end(c, &begins);
+}
+
+/* ... and stored behind its last position. */
+static void end_segment(tly_gpu *g, const strip *s, kir_value position)
+{
+    tly_build *c = &g->c;
+    tly_region ends = { 0 };
+    emit_if(c, &ends, equal(c, add(c, position, u32(g, 1)), s->segment.end));
+    for (unsigned k = 0; k < g->lanes; k++)
+        tly_gpu_segment_finish(g, s->item, u32(g, k), s->segment.number, s->state[k]);
+    emit_end(c, &ends);
+}
+
 /* One step of the plain loop, `after` positions behind `position`, whose result goes to `out`. */
 static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsigned after,
                  const kir_value *x)
@@ -79,6 +110,9 @@ static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsign
     const tly_gpu_extent extent = { .row = s->row };
     const tly_place first = tly_gpu_place(&extent, position);
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    kir_value here_at = s->item != NULL ? add(c, add(c, s->first, position), u32(g, after)) : 0;
+    if (s->item != NULL)
+        begin_segment(g, s, here_at);
     for (unsigned k = 0; k < g->lanes; k++) {
         const tly_place here = tly_place_after(first, after, k);
         kir_value each = tly_gpu_element(g, &here, x[k]), *tracked = tracked_of(g, s, k);
@@ -99,6 +133,8 @@ static void step(tly_gpu *g, strip *s, kir_value position, kir_value out, unsign
     }
     if (s->storing)
         put(g, s, out, after, shown);
+    if (s->item != NULL)
+        end_segment(g, s, here_at);
 }
 
 /* A trip: `at_once` positions from this one. */
@@ -286,6 +322,22 @@ kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value co
     return s.state[0];
 }
 
+/* Positions of the dispatch that lie in segments. */
+static void in_segments(tly_gpu *g, strip *s, const tly_gpu_item *item)
+{
+    tly_build *c = &g->c;
+    kir_value first = g->part.count != 0 ? g->part.first : u32(g, 0);
+    const tly_gpu_row at = tly_gpu_at(g, s->row, first);
+    s->row = &at;
+    if (tly_gpu_has_segment_states(g)) {
+        s->item = item;
+        s->first = first;
+        s->segment = tly_gpu_segment_at(g, first);
+    }
+    along(g, s, g->part.count != 0 ? g->part.count : arg(c, KIR_ARG_LENGTH));
+    s->item = NULL;
+}
+
 static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
 {
     tly_build *c = &g->c;
@@ -293,7 +345,10 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     if (!tly_gpu_has_chunks(g)) {
         for (unsigned k = 0; k < g->lanes; k++)
             s.state[k] = tly_gpu_first_carry(g, item, u32(g, k));
-        along(g, &s, arg(c, KIR_ARG_LENGTH));
+        if (c->p->segmented != TLY_SEGMENTED_NOT)
+            in_segments(g, &s, item);
+        else
+            along(g, &s, arg(c, KIR_ARG_LENGTH));
         for (unsigned k = 0; k < g->lanes; k++)
             tly_gpu_last_carry(g, item, u32(g, k), s.state[k]);
         return;

@@ -42,7 +42,7 @@ static kir_value upper(tly_build *c, kir_value x)
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 {
     const tly_build *c = &g->c;
-    return tly_checks_products(c) && tly_results_are_states(c->p) &&
+    return tly_checks_products(c) && tly_window_heads(c->p) == 0 && tly_results_are_states(c->p) &&
            c->bytes[TLY_OUT] == c->acc_bytes && count > 2;
 }
 

@@ -28,9 +28,17 @@ static unsigned most_passes(const tly_gpu_algorithm *a)
     return count;
 }
 
+/* Whether it is the pass in front that marks heads (segments.c). */
+static int marks(const tly_gpu_launch *launch, unsigned pass)
+{
+    return launch->marked && pass == 0;
+}
+
 static const char *pass_name(const tly_gpu *g, unsigned pass)
 {
-    return g->algorithm->passes[most_passes(g->algorithm) - g->launch->passes + pass];
+    return marks(g->launch, pass)
+               ? "heads"
+               : g->algorithm->passes[most_passes(g->algorithm) - g->launch->passes + pass];
 }
 
 static int makes_carries(const tly_gpu_launch *launch, unsigned pass)
@@ -61,8 +69,9 @@ static uint32_t carries_workgroup(const tly_gpu *g)
  * positions. */
 static uint32_t most_positions(const tly_gpu *g)
 {
+    enum { MOST_MARKED = 1 << 29 }; /* 64 MiB of marks */
     const tly_gpu_algorithm *a = g->algorithm;
-    uint32_t most = 1u << 30, multiple = 1;
+    uint32_t most = tly_gpu_has_marks(g->c.p) ? MOST_MARKED : 1u << 30, multiple = 1;
     if (g->caps->trip_limit > 0 && !a->has_no_loop)
         most = g->caps->trip_limit / (goes_apart(g) ? 4 : 2);
     if (tly_gpu_has_chunks(g))
@@ -94,18 +103,19 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch, int by_lanes)
     *launch = (tly_gpu_launch){
         .abi = TLY_GPU_ABI_VERSION,
         .form = by_lanes ? TLY_GPU_LANES : TLY_GPU_ROWS,
-        .passes = chunks ? most_passes(a) : 1,
+        .passes = (chunks ? most_passes(a) : 1) + (tly_gpu_has_marks(g->c.p) ? 1 : 0),
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
         .lanes = g->lanes,
         .header_bytes = a->ticket_bytes,
         .zeroed = a->ticket_bytes > 0,
+        .marked = (uint32_t)tly_gpu_has_marks(g->c.p),
     };
     snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
     g->launch = launch;
     if (chunks && a->record_bytes != NULL)
         launch->record_bytes = a->record_bytes(g);
-    if (reduces || tly_has_index(g->c.p) || g->c.tensors > TLY_FIRST_OPERAND) {
+    if (tly_gpu_has_block(g->c.p)) {
         launch->block_bytes = sizeof(tly_gpu_block);
         launch->header_bytes += rounded_up(sizeof(tly_gpu_block),
                                            reduces ? RECORD_ALIGN : TICKET_ALIGN);
@@ -135,7 +145,11 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
     kir_declare(c->b, (tly_is_apart(c->p) ? KIR_APART : 0u) |
                           (g->launch->addresses ? KIR_ADDRESSES : 0u));
-    if (!makes_carries(g->launch, pass))
+    if (!marks(g->launch, pass))
+        tly_gpu_find_part(g);
+    if (marks(g->launch, pass))
+        tly_gpu_build_heads(g, pass);
+    else if (!makes_carries(g->launch, pass))
         g->algorithm->build(g, pass);
     else if (goes_apart(g))
         tly_gpu_build_carries_apart(g, pass);

@@ -12,6 +12,10 @@
 
 struct tly_gpu_algorithm;
 
+typedef struct tly_gpu_part {
+    kir_value first, count;
+} tly_gpu_part;
+
 typedef struct tly_gpu {
     tly_build c; /* for shared stages: one lane */
     const tly_gpu_plan *plan;
@@ -21,6 +25,9 @@ typedef struct tly_gpu {
     kir_type index;      /* of byte offsets: i32 or i64 */
     unsigned interleave; /* interleaved scans of a row; 1 in the form of lanes */
     unsigned lanes;      /* neighbours that an item takes; 1 in the form of rows */
+    /* Scans that offsets cut: positions of the dispatch that lie in segments, [first, first +
+     * count), u32s. All others have no result. Else 0. */
+    tly_gpu_part part;
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -51,6 +58,35 @@ TLY_GPU_TEMPLATES(TLY_GPU_ALGORITHM)
  * scans an item, each by itself. */
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass);
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned pass);
+
+/* ---- segments (segments.c) ---- */
+
+/* Where segment i begins along the axis, and the one before it ends: within the axis, whatever
+ * offsets are. */
+kir_value tly_gpu_border(tly_gpu *g, kir_value i);
+
+/* The pass in front: a bit in the scratch for each position of the dispatch that is the first of a
+ * segment. Of words with a carry, empty segments hand their state on. */
+void tly_gpu_build_heads(tly_gpu *g, unsigned pass);
+/* Finds g->part, of words with offsets. i1: `count` positions from this one of the dispatch on lie
+ * in it. */
+void tly_gpu_find_part(tly_gpu *g);
+kir_value tly_gpu_in_part(tly_gpu *g, kir_value position, unsigned count);
+/* i1: the element at a place begins anew. */
+kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at);
+/* i1: a position of the dispatch is marked. */
+kir_value tly_gpu_is_head(tly_gpu *g, kir_value position);
+/* The number, in scan direction, of the last segment that begins at a position of the dispatch, or
+ * before it; and where that ends. */
+typedef struct tly_gpu_segment {
+    kir_value number, end;
+} tly_gpu_segment;
+tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position);
+/* Whether each segment has a state in the caller's tensors. */
+static inline int tly_gpu_has_segment_states(const tly_gpu *g)
+{
+    return g->c.p->carry && g->c.p->segmented != TLY_SEGMENTED_NOT;
+}
 
 /* Three passes of a scan with chunks. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
@@ -153,6 +189,11 @@ typedef struct tly_gpu_row {
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position`, a u32, and the address of that position in one tensor. */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+/* The position of the dispatch that it begins with. */
+static inline kir_value tly_gpu_moved(tly_gpu *g, const tly_gpu_row *row)
+{
+    return row->moved ? row->moved : u32(g, 0);
+}
 kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
 /* The address of another of the lanes that an item takes, `lane` lanes on, an offset. */
 kir_value tly_gpu_lane_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value lane);
@@ -234,6 +275,12 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value wh
 /* Stores the carry for the next dispatch, or for the caller. This may be the place that the first
  * carry was loaded from. So no other invocation may load that, unless it has no use for it. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value which, kir_value carry);
+/* The same of a segment, by its number in scan direction: the state that the caller hands in, or
+ * the start of a scan; and what is stored for the caller. */
+kir_value tly_gpu_segment_start(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                                kir_value segment);
+void tly_gpu_segment_finish(tly_gpu *g, const tly_gpu_item *item, kir_value which,
+                            kir_value segment, kir_value state);
 
 /* ---- groups: invocations that scan together (group.c) ---- */
 

@@ -38,12 +38,23 @@ static kir_value begins_held(tly_build *c, const tly_place *at)
     return first.begins(c, &first);
 }
 
+static kir_value where_held(tly_build *c, const tly_place *at)
+{
+    tly_lanes *t = (tly_lanes *)at->of;
+    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_place first = tly_gpu_place(&tile, held(t));
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.where(c, &here);
+}
+
 /* Of the i-th element that it holds. */
 static tly_place place_held(tly_lanes *t, unsigned i)
 {
-    tly_place here = {
-        .address = address_held, .begins = begins_held, .of = t, .more_positions = i
-    };
+    tly_place here = { .address = address_held,
+                       .begins = begins_held,
+                       .where = where_held,
+                       .of = t,
+                       .more_positions = i };
     if (t->at.index != 0) {
         here.position = held(t);
         here.from = t->at.index;
@@ -272,14 +283,22 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
         transpose(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
     emit_if(c, &exists, when);
-    kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t));
-    emit_if(c, &whole, is_whole(t));
+    kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t)), all = is_whole(t);
+    if (g->part.count != 0)
+        all = band(c, all, tly_gpu_in_part(g, tly_gpu_moved(g, &t->at), t->spans * t->steps));
+    emit_if(c, &whole, all);
     for (unsigned i = 0; i < t->steps; i++)
         put(t, first, i, stored[i]);
     emit_else(c, &whole);
     for (unsigned i = 0; i < t->steps; i++) {
         tly_region there = { 0 };
-        emit_if(c, &there, less(c, u32(g, after(t, i)), left));
+        kir_value is_there = less(c, u32(g, after(t, i)), left);
+        if (g->part.count != 0) {
+            kir_value position = add(c, accessed(t), u32(g, after(t, i)));
+            position = add(c, tly_gpu_moved(g, &t->at), position);
+            is_there = band(c, is_there, tly_gpu_in_part(g, position, 1));
+        }
+        emit_if(c, &there, is_there);
         put(t, first, i, stored[i]);
         emit_end(c, &there);
     }

@@ -42,13 +42,25 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value result)
 kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
 {
     tly_build *c = &g->c;
-    return tly_behind_nothing(c, at, tly_element(c, at, tly_gpu_widen(g, at, stored)));
+    kir_value u = tly_element_alone(c, at, tly_gpu_widen(g, at, stored));
+    u = tly_behind_nothing(c, at, u);
+    if (tly_window_heads(c->p) == 0)
+        return u;
+    kir_value head = c->p->resets ? tly_resets(c, at, tly_loaded(c, stored))
+                                  : tly_gpu_is_head_at(g, at);
+    if (c->p->exclusive && tly_factors(c->p) == 0) /* behind the identity, which is no literal */
+        u = tly_combine(c, choose(c, head, tly_start(c, c->acc), tly_neutral(c, c->acc)), u);
+    return tly_behind_head(c, head, u);
 }
 
 kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state)
 {
     tly_build *c = &g->c;
-    return tly_show(c, at, c->p->exclusive ? tly_shown_before(c, at, state) : state);
+    if (c->p->exclusive)
+        state = tly_shown_before(c, at, state);
+    if (c->p->exclusive && tly_window_heads(c->p) > 0)
+        state = choose(c, tly_gpu_is_head_at(g, at), tly_start(c, c->acc), state);
+    return tly_show(c, at, state);
 }
 
 /* ---- stored elements ---- */

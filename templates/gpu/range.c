@@ -3,7 +3,8 @@
  * What remains known of a stretch of elements whose range guard has failed: its class, and after
  * which carries the class alone decides (docs/range.md). The class is the product of the signs,
  * zeros, infinities and NaNs, or of a sum its infinities and NaNs. It is exact in every order.
- * Recurrences have no classes: the plain loop goes on from an infinity, and a NaN stays a NaN.
+ * Recurrences have no classes: the plain loop goes on from an infinity, and a NaN stays a NaN. Nor
+ * have scans that begin anew, where nothing stays.
  */
 #include "gpu.h"
 
@@ -73,7 +74,7 @@ static kir_value absolute(tly_gpu *g, kir_value x)
 
 int tly_gpu_has_classes(const tly_gpu *g)
 {
-    return !tly_checks_windows(&g->c);
+    return !tly_checks_windows(&g->c) && tly_window_heads(g->c.p) == 0;
 }
 
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
@@ -100,7 +101,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 
 int tly_gpu_has_distance(const tly_gpu *g)
 {
-    return tly_checks_products(&g->c);
+    return tly_checks_products(&g->c) && tly_gpu_has_classes(g);
 }
 
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
@@ -153,6 +154,8 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
 
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 {
+    if (tly_window_heads(g->c.p) > 0)
+        return i1(&g->c, 0);
     if (!tly_gpu_has_classes(g))
         return uno(&g->c, carry, carry);
     kir_value lost = is_lost(g, carry);
@@ -233,6 +236,7 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
     tly_build *c = &g->c;
+    x = tly_without_head(c, x);
     if (!tly_gpu_has_classes(g) && kir_parts(c->b, x) == 1)
         return bor(c, good, uno(c, x, x));
     return tly_checks_products(c) ? bor(c, good, is_lost(g, x)) : good;

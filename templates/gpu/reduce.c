@@ -58,7 +58,21 @@ typedef struct records {
     const tly_gpu_item *item;
     kir_value output, items;
     unsigned stride;
+    const tly_gpu_records *of; /* those of a segment; NULL: all of the row's */
 } records;
+
+/* Where the i-th is. */
+static kir_value record_number(tly_gpu_reduce *r, const records *of, kir_value i)
+{
+    tly_gpu *g = r->g;
+    tly_build *c = &g->c;
+    kir_value chunk = i;
+    if (of->of != NULL) {
+        kir_value later = add(c, of->of->next, shl(c, i, u32(g, 1)));
+        chunk = choose(c, is(g, i, 0), of->of->first, later);
+    }
+    return add(c, mul(c, chunk, of->items), of->item->index);
+}
 
 /* Those of [from, to), `ahead` of them on their way before the first is combined. */
 static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value from, kir_value to,
@@ -71,7 +85,7 @@ static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value fr
     emit_for(c, &l, from, to, u32(g, (int64_t)ahead * of->stride));
     for (unsigned i = 0; i < ahead; i++) {
         kir_value chunk = add(c, l.i, u32(g, (int64_t)i * of->stride));
-        kir_value p = record_at(r, add(c, mul(c, chunk, of->items), of->item->index));
+        kir_value p = record_at(r, record_number(r, of, chunk));
         one[i] = load(r, part_at(r, p, of->output), state);
     }
     for (unsigned i = 0; i < ahead; i++)
@@ -83,14 +97,14 @@ static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value fr
 /* All from `from` on. As many ahead as elements are: one by one each would be waited for, and
  * columns have a thousand of them. */
 static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, kir_value output,
-                                 kir_value from, unsigned stride)
+                                 kir_value from, unsigned stride, const tly_gpu_records *own)
 {
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
-    const records of = { item, output, tly_gpu_items(g), stride };
+    const records of = { item, output, tly_gpu_items(g), stride, own };
     unsigned ahead = (unsigned)g->plan->vectors_per_thread;
     kir_value state = tly_gpu_reduce_records(r)->neutral(c);
-    kir_value chunks = arg(c, KIR_ARG_CHUNKS), whole = u32(g, 0);
+    kir_value chunks = own != NULL ? own->count : arg(c, KIR_ARG_CHUNKS), whole = u32(g, 0);
     if (ahead > 1) {
         whole = band(c, chunks, u32(g, -(int64_t)(ahead * stride)));
         state = combine_some(r, &of, from, whole, ahead, state);
@@ -144,6 +158,25 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team
         emit_end(c, &leads);
 }
 
+/* What is in an item's records, those of a segment (own) or all of them, as one output. */
+static void join_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team,
+                         kir_value output, const tly_gpu_span *all, const tly_gpu_records *own)
+{
+    tly_gpu *g = r->g;
+    tly_build *c = &g->c;
+    if (team == NULL) {
+        finish(r, &all->row, all, output, combine_records(r, item, output, u32(g, 0), 1, own));
+        return;
+    }
+    kir_value from = tly_gpu_group_member(r, team);
+    kir_value state = combine_records(r, item, output, from, tly_gpu_group_size(team), own);
+    state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
+    tly_region leads = { 0 };
+    emit_if(c, &leads, tly_group_leads(g, team));
+    finish(r, &all->row, all, output, state);
+    emit_end(c, &leads);
+}
+
 /* One output of an item, from the records of its chunks. */
 static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team,
                        kir_value output)
@@ -151,18 +184,49 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *t
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     tly_gpu_row row = tly_gpu_row_of(g, item);
-    tly_gpu_span all = tly_gpu_span_all(r, &row);
-    if (team == NULL) {
-        finish(r, &row, &all, output, combine_records(r, item, output, u32(g, 0), 1));
+    if (!tly_gpu_has_pieces(g)) {
+        tly_gpu_span all = tly_gpu_span_all(r, &row);
+        join_records(r, item, team, output, &all, NULL);
         return;
     }
-    kir_value from = tly_gpu_group_member(r, team);
-    kir_value state = combine_records(r, item, output, from, tly_gpu_group_size(team));
-    state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
-    tly_region leads = { 0 };
-    emit_if(c, &leads, tly_group_leads(g, team));
-    finish(r, &row, &all, output, state);
-    emit_end(c, &leads);
+    const tly_gpu_piece segment = tly_gpu_segment_alone(r, item->chunk);
+    const tly_gpu_records own = tly_gpu_records_of(r, &segment);
+    const tly_gpu_span all = tly_gpu_span_of_piece(r, &row, &segment);
+    tly_region cut = { 0 };
+    emit_if(c, &cut, ult(c, u32(g, 0), own.count));
+    join_records(r, item, team, output, &all, &own);
+    emit_end(c, &cut);
+}
+
+/* A piece of a segment: its outputs if it is whole, or else their records. */
+static void do_piece(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team)
+{
+    tly_gpu *g = r->g;
+    tly_build *c = &g->c;
+    const int cuts = tly_gpu_has_chunks(g);
+    const tly_gpu_row row = tly_gpu_row_of(g, item);
+    const tly_gpu_piece piece = cuts ? tly_gpu_piece_of(r, item->chunk)
+                                     : tly_gpu_segment_alone(r, item->chunk);
+    const tly_gpu_span s = tly_gpu_span_of_piece(r, &row, &piece);
+    kir_value state[TLY_GPU_MOST_ELEMENTS];
+    tly_region exists = { 0 }, leads = { 0 }, whole = { 0 };
+    emit_if(c, &exists, piece.exists);
+    tly_gpu_reduce_span(r, &s, team, state);
+    if (team != NULL)
+        emit_if(c, &leads, tly_group_leads(g, team));
+    emit_if(c, &whole, piece.is_whole);
+    for (unsigned i = 0; i < g->lanes; i++)
+        finish(r, &s.row, &s, u32(g, i), state[i]);
+    if (cuts) {
+        emit_else(c, &whole);
+        kir_value number = add(c, mul(c, piece.record, tly_gpu_items(g)), item->index);
+        for (unsigned i = 0; i < g->lanes; i++)
+            save(r, part_at(r, record_at(r, number), u32(g, i)), state[i]);
+    }
+    emit_end(c, &whole);
+    if (team != NULL)
+        emit_end(c, &leads);
+    emit_end(c, &exists);
 }
 
 /* `items` of a workgroup, of which this is number `member`. The last of two passes takes the
@@ -178,14 +242,19 @@ static void build(tly_gpu *g, unsigned pass, tly_group *team, unsigned items, ki
         output = band(c, member, u32(g, g->lanes - 1)); /* a power of two */
         member = udiv(c, member, u32(g, g->lanes));
     }
-    g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
+    const int pieces = tly_gpu_has_pieces(g);
+    g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS
+                                  : pieces        ? TLY_ITEMS_STATES
+                                                  : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = items;
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, items)), member);
-    tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !last);
+    tly_gpu_item item = tly_gpu_item_of(g, number, pieces || (chunks && !last));
     tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || chunks);
     emit_if(c, &exists, item.valid);
     if (last)
         do_records(&r, &item, team, output);
+    else if (pieces)
+        do_piece(&r, &item, team);
     else
         do_item(&r, &item, team);
     emit_end(c, &exists);

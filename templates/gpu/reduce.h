@@ -51,6 +51,32 @@ kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, int tensor, 
 /* That of another of the outputs side by side; `output`: a word. */
 tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output);
 
+/* ---- reduce_segments.c ---- */
+
+/* A part of a segment, or all of it. Words, and i1s. */
+typedef struct tly_gpu_piece {
+    kir_value segment, segment_count; /* its number, and its elements */
+    kir_value from, count;            /* the piece's first position, and its elements */
+    kir_value exists, is_whole;
+    kir_value record; /* of a piece that is not whole: its number among a row's */
+} tly_gpu_piece;
+static inline int tly_gpu_has_pieces(const tly_gpu *g)
+{
+    return g->c.p->segmented != TLY_SEGMENTED_NOT;
+}
+tly_gpu_piece tly_gpu_segment_alone(tly_gpu_reduce *r, kir_value segment);
+tly_gpu_piece tly_gpu_piece_of(tly_gpu_reduce *r, kir_value number);
+/* The records of a segment: `first`, then all others, two apart: next + 2, next + 4, ...; so many
+ * in all, or none if the segment is one piece. */
+typedef struct tly_gpu_records {
+    kir_value first, next, count;
+} tly_gpu_records;
+tly_gpu_records tly_gpu_records_of(tly_gpu_reduce *r, const tly_gpu_piece *segment);
+/* A piece as a span, whose row is at its first element and at its segment's result. From then on
+ * counts are those of the segment. */
+tly_gpu_span tly_gpu_span_of_piece(tly_gpu_reduce *r, const tly_gpu_row *row,
+                                   const tly_gpu_piece *piece);
+
 /* ---- reduce_element.c ---- */
 
 /* `count` neighbours as they are stored, narrow ones as words. By aligned accesses that take

@@ -164,7 +164,9 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
 static kir_value of_some(tly_gpu_reduce *r, tally_dtype dtype, kir_value y)
 {
     tly_build *c = &r->g->c;
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, dtype);
+    uint64_t bits = r->indexed && c->p->segmented != TLY_SEGMENTED_NOT
+                        ? UINT64_MAX >> (64 - kir_kind_bits((kir_kind)type_of(c, y).kind))
+                        : tly_value_bits((tly_value)row(r)->empty, dtype);
     kir_value none = equal(c, r->steps, u32(r->g, 0));
     return choose(c, none, like(c, y, bits), y);
 }

@@ -87,10 +87,15 @@ static void put(tly_gpu *g, const stage *s)
         int64_t offset;
         tly_region open = { 0 };
         kir_value p = tly_gpu_near(g, &s->row, TLY_OUT, first, i * s->members, &offset);
-        if (is_open(s, i))
-            emit_if(c, &open, less(c, position_in(g, s, i), s->count));
+        kir_value position = position_in(g, s, i);
+        if (is_open(s, i) || g->part.count != 0) {
+            kir_value is_there = less(c, position, s->count);
+            if (g->part.count != 0)
+                is_there = band(c, is_there, tly_gpu_in_part(g, position, 1));
+            emit_if(c, &open, is_there);
+        }
         tly_gpu_put(g, p, offset, stored[i]);
-        if (is_open(s, i))
+        if (is_open(s, i) || g->part.count != 0)
             emit_end(c, &open);
     }
     emit_end(c, &exists);

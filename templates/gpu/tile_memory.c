@@ -206,6 +206,17 @@ void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value co
 
 /* ---- to memory ---- */
 
+/* i1: `holds`, and positions `after` the invocation's first have results. */
+static kir_value band_part(tly_gpu *g, const tly_group *t, const tly_gpu_row *at, unsigned after,
+                           unsigned count, kir_value holds)
+{
+    tly_build *c = &g->c;
+    if (g->part.count == 0)
+        return holds;
+    kir_value position = add(c, add(c, tly_gpu_moved(g, at), t->base), u32(g, after));
+    return band(c, holds, tly_gpu_in_part(g, position, count));
+}
+
 static void put_one(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
                     kir_value stored)
 {
@@ -215,13 +226,13 @@ static void put_one(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned
 }
 
 /* A vector's elements one by one, those that exist. */
-static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
-                     unsigned after, const kir_value *stored)
+static void put_each(tly_gpu *g, const tly_group *t, const tly_gpu_row *at, kir_value first,
+                     kir_value left, unsigned after, const kir_value *stored)
 {
     tly_build *c = &g->c;
     for (unsigned k = 0; k < vector_of(g); k++) {
         tly_region exists = { 0 };
-        emit_if(c, &exists, less(c, u32(g, after + k), left));
+        emit_if(c, &exists, band_part(g, t, at, after + k, 1, less(c, u32(g, after + k), left)));
         put_one(g, at, first, after + k, stored[k]);
         emit_end(c, &exists);
     }
@@ -259,11 +270,11 @@ static void put_partial(tly_gpu *g, const tly_group *t, const tly_gpu_row *at, k
             kir_value exists = at_most(c, u32(g, after + vector_of(g)), left);
             if (!g->plan->wide)
                 exists = band(c, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
-            emit_if(c, &whole, exists);
+            emit_if(c, &whole, band_part(g, t, at, after, vector_of(g), exists));
             put_whole(g, t, at, first, i, 1, stored);
             emit_else(c, &whole);
         }
-        put_each(g, at, first, left, after, stored + i);
+        put_each(g, t, at, first, left, after, stored + i);
         if (vectors)
             emit_end(c, &whole);
     }
@@ -277,7 +288,10 @@ void tly_tile_store(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value c
     kir_value left = sub(c, reach(g, t, count), t->base);
     tly_region whole = { 0 };
     if (tly_gpu_has_vectors(g)) {
-        emit_if(c, &whole, full(g, t, count));
+        kir_value all = full(g, t, count);
+        if (g->part.count != 0)
+            all = band(c, all, tly_gpu_in_part(g, tly_gpu_moved(g, at), t->tile));
+        emit_if(c, &whole, all);
         put_whole(g, t, at, first, 0, segments_of(g), stored);
         emit_else(c, &whole);
     }

@@ -13,7 +13,12 @@ static void store_each(tly_gpu *g, const tly_group *t, const tly_gpu_extent *ext
     for (unsigned k = 0; k < vector_of(g); k++) {
         kir_value position = add(c, t->base, u32(g, after + k));
         tly_region exists = { 0 };
-        emit_if(c, &exists, less(c, position, extent->count));
+        kir_value is_there = less(c, position, extent->count);
+        if (g->part.count != 0) {
+            kir_value there = add(c, tly_gpu_moved(g, extent->row), position);
+            is_there = band(c, is_there, tly_gpu_in_part(g, there, 1));
+        }
+        emit_if(c, &exists, is_there);
         tly_gpu_put(g, tly_gpu_address(g, extent->row, TLY_OUT, position), 0, stored[k]);
         emit_end(c, &exists);
     }
@@ -30,6 +35,8 @@ void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent 
     if (tly_gpu_has_vectors(g)) {
         int64_t offset;
         kir_value full = at_most(c, u32(g, t->tile), extent->count);
+        if (g->part.count != 0)
+            full = band(c, full, tly_gpu_in_part(g, tly_gpu_moved(g, row), t->tile));
         emit_if(c, &whole, band(c, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
         kir_value first = tly_gpu_address(g, row, TLY_OUT, t->base);
         kir_value p = tly_gpu_near(g, row, TLY_OUT, first, after, &offset);

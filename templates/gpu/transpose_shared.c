@@ -144,6 +144,14 @@ static kir_value place_of(const transpose *t, const side *s, const piece *p, int
     return ptradd(c, lane, mul(c, tly_gpu_as_offset(g, position), s->step));
 }
 
+/* i1: a position exists, and lies in a segment. */
+static kir_value is_scanned(const transpose *t, kir_value position)
+{
+    tly_gpu *g = t->g;
+    kir_value exists = less(&g->c, position, t->length);
+    return g->part.count == 0 ? exists : band(&g->c, exists, tly_gpu_in_part(g, position, 1));
+}
+
 /* i1: the piece exists. */
 static kir_value exists(const transpose *t, const piece *p)
 {
@@ -151,7 +159,7 @@ static kir_value exists(const transpose *t, const piece *p)
     tly_build *c = &g->c;
     if (t->contiguous)
         return less(c, add(c, p->e, u32(g, p->after)), mul(c, t->here, u32(g, t->positions)));
-    return band(c, less(c, add(c, t->from, p->position), t->length), less(c, p->lane, t->here));
+    return band(c, is_scanned(t, add(c, t->from, p->position)), less(c, p->lane, t->here));
 }
 
 /* Neighbours an access of a whole tile: as many as divide a lane's positions, or, where no slot
@@ -277,7 +285,7 @@ static void put_own(const transpose *t, int whole, const kir_value *shown)
         int64_t offset;
         tly_region is = { 0 };
         if (!whole)
-            emit_if(c, &is, band(c, t->valid, less(c, add(c, t->from, u32(g, i)), t->length)));
+            emit_if(c, &is, band(c, t->valid, is_scanned(t, add(c, t->from, u32(g, i)))));
         kir_value p = tly_gpu_near(g, &t->own, TLY_OUT, at, i, &offset);
         tly_gpu_put(g, p, offset, shown[i]);
         if (!whole)
@@ -297,6 +305,16 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
                                           t->contiguous ? mul(c, t->local, positions) : t->from);
     const tly_place here = tly_place_after(first, at->more_positions, 0);
     return here.address(c, &here, tensor);
+}
+
+/* Contiguous rows are not cut into segments. */
+static kir_value where(tly_build *c, const tly_place *at)
+{
+    const transpose *t = at->of;
+    const tly_gpu_extent lane = { &t->own, t->length };
+    const tly_place first = tly_gpu_place(&lane, t->from);
+    const tly_place here = tly_place_after(first, at->more_positions, 0);
+    return here.where(c, &here);
 }
 
 /* Contiguous rows begin with their tile. */
@@ -336,6 +354,7 @@ static kir_value take(const transpose *t, int whole, kir_value carry)
     for (unsigned i = 0; i < t->positions; i++) {
         const tly_place at = { .address = address,
                                .begins = begins,
+                               .where = where,
                                .of = t,
                                .position = t->from,
                                .more_positions = i,
@@ -366,6 +385,8 @@ static kir_value tile(const transpose *t, kir_value carry)
     tly_build *c = &g->c;
     kir_value end = add(c, t->from, u32(g, t->positions));
     kir_value whole = band(c, ule(c, end, t->length), ule(c, u32(g, t->lanes), t->here));
+    if (g->part.count != 0)
+        whole = band(c, whole, tly_gpu_in_part(g, t->from, t->positions));
     if (has_wide(t))
         whole = band(c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     tly_region is = { .state = { &carry } };

@@ -253,16 +253,18 @@ kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x)
                     TLY_POSTFIX_X, x);
 }
 
-/* The type of its values may be another than that of the other expressions. */
+/* The type of its values may be another than that of the other expressions. Places are asked by the
+ * context itself, as templates for GPUs have more around it. */
 kir_value tly_resets(tly_build *c, const tly_place *at, kir_value x)
 {
-    tly_problem own = *c->p;
-    tly_build as = *c;
-    own.program.type = c->p->program.reset_type;
-    as.p = &own;
-    const int sees_x = own.program.type == c->p->program.type;
-    kir_value given = sees_x ? x : constant(c, tly_type_of_values(&as, type_of(c, x).lanes), 0);
-    kir_value v = evaluate(&as, own.program.code[TLY_EXPRESSION_RESET], at, TLY_POSTFIX_X, given);
+    const tly_problem *const problem = c->p;
+    tly_problem own = *problem;
+    own.program.type = problem->program.reset_type;
+    const int sees_x = own.program.type == problem->program.type;
+    c->p = &own;
+    kir_value given = sees_x ? x : constant(c, tly_type_of_values(c, type_of(c, x).lanes), 0);
+    kir_value v = evaluate(c, own.program.code[TLY_EXPRESSION_RESET], at, TLY_POSTFIX_X, given);
+    c->p = problem;
     kir_value none = like(c, v, 0);
     return kir_is_float(type_of(c, v)) ? une(c, v, none) : differ(c, v, none);
 }

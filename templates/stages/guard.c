@@ -86,7 +86,7 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
     kir_value m = 0;
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         if (k == 0 || tly_checks_windows(c))
-            m = magnitude(c, part(c, y, k));
+            m = magnitude(c, part(c, tly_without_head(c, y), k));
         v[k] = bin(c, tly_range_op(c, k), v[k], m);
     }
 }
@@ -101,6 +101,7 @@ static kir_value product_bits(tly_build *c, kir_value x, kir_value y)
 /* (A, B) before (A', B') is (A * A', B * A' + B'). */
 static void follow_windows(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
 {
+    before = tly_without_head(c, before);
     kir_value twice = constant(c, KIR_TYPE(KIR_I32, 1),
                                (uint32_t)(of(c)->infinity - of(c)->finite));
     kir_value addend = product_bits(c, scalar_magnitude(c, part(c, before, 1)), s[0]);
@@ -117,7 +118,7 @@ void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_va
     }
     int products = tly_checks_products(c);
     uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
-    kir_value size = scalar_magnitude(c, before);
+    kir_value size = scalar_magnitude(c, tly_without_head(c, before));
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         kir_value x = bin(c, products ? KIR_ADD : KIR_UMAX, size, s[k]);
         x = add(c, x, constant(c, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
@@ -189,6 +190,8 @@ kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
     kir_value most = add(c, size, s[0]);
     kir_value within = band(c, ule(c, literal(c, l->normal + l->one), least),
                             ule(c, most, literal(c, l->finite + l->one)));
+    if (tly_window_heads(c->p) > 0)
+        return band(c, local, within);
     /* After a zero everything finite is zero. */
     kir_value zero = band(c, oeq(c, carry, like(c, carry, 0)), high);
     return bor(c, band(c, local, within), zero);
@@ -198,6 +201,7 @@ kir_value tly_range_is_safe(tly_build *c, const kir_value *s, kir_value carry)
 static kir_value all_within(tly_build *c, kir_value x, uint64_t most)
 {
     kir_value good = i1(c, 1);
+    x = tly_without_head(c, x);
     for (unsigned i = 0; i < kir_parts(c->b, x); i++)
         good = band(c, good, ule(c, scalar_magnitude(c, part(c, x, i)), literal(c, most)));
     return good;
@@ -213,6 +217,7 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
         return i1(c, 1);
     if (tly_checks_windows(c))
         return all_within(c, x, l->one + (l->high - l->one) / part);
+    x = tly_without_head(c, x);
     kir_value size = scalar_magnitude(c, x);
     if (!tly_checks_products(c))
         return bor(c, ule(c, size, literal(c, l->sum_high - (part - 1) * twice)),

@@ -112,7 +112,7 @@ kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
     return row_of(c)->applies ? pair(c, tly_widen(c, tly_coef(c, at, x)), u) : u;
 }
 
-static kir_value element_of(tly_build *c, const tly_place *at, kir_value x)
+kir_value tly_element_alone(tly_build *c, const tly_place *at, kir_value x)
 {
     static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
@@ -132,14 +132,19 @@ int tly_has_heads(const tly_build *c)
 kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     if (!tly_has_heads(c))
-        return element_of(c, at, x);
-    kir_value v[KIR_MAX_PARTS], element = element_of(c, at, x);
-    kir_value resets = c->p->resets ? tly_resets(c, at, x)
-                                    : tly_heads_at(c, at, type_of(c, x).lanes);
+        return tly_element_alone(c, at, x);
+    kir_value element = tly_element_alone(c, at, x);
+    return tly_give_head(
+        c, element, c->p->resets ? tly_resets(c, at, x) : tly_heads_at(c, at, type_of(c, x).lanes));
+}
+
+kir_value tly_give_head(tly_build *c, kir_value element, kir_value head)
+{
+    kir_value v[KIR_MAX_PARTS];
     const unsigned parts = kir_parts(c->b, element);
     for (unsigned i = 0; i < parts; i++)
         v[i] = part(c, element, i);
-    v[parts] = resets;
+    v[parts] = head;
     return kir_tuple(c->b, parts + 1, v);
 }
 
@@ -193,6 +198,8 @@ kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);
+    if (tly_has_head(c, y))
+        return tly_combine_behind_head(c, x, y);
     return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
 }
 
@@ -379,15 +386,16 @@ static unsigned apart(const tly_build *c)
     return tly_part_bytes(c->p);
 }
 
-/* So many factors, accumulators all, and a state. */
+/* So many heads, u32s, and factors, accumulators all, and a state. */
 static kir_value load_parts(tly_build *c, kir_value p, int64_t offset, unsigned lanes,
-                            unsigned align, unsigned factors)
+                            unsigned align, unsigned heads, unsigned factors)
 {
     kir_value v[KIR_MAX_PARTS];
-    const unsigned parts = factors + row_of(c)->parts;
+    const unsigned before = heads + factors, parts = before + row_of(c)->parts;
     for (unsigned i = 0; i < parts; i++) {
-        const kir_type type = i < factors ? KIR_TYPE(c->acc.kind, lanes)
-                                          : part_type(c, i - factors, lanes);
+        const kir_type type = i < heads    ? KIR_TYPE(KIR_I32, lanes)
+                              : i < before ? KIR_TYPE(c->acc.kind, lanes)
+                                           : part_type(c, i - before, lanes);
         v[i] = kir_load(c->b, type, p, offset + i * lanes * apart(c), align);
     }
     return kir_tuple(c->b, parts, v);
@@ -395,12 +403,12 @@ static kir_value load_parts(tly_build *c, kir_value p, int64_t offset, unsigned 
 
 kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
 {
-    return load_parts(c, p, offset, lanes, align, 0);
+    return load_parts(c, p, offset, lanes, align, 0, 0);
 }
 
 kir_value tly_load_window(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
 {
-    return load_parts(c, p, offset, lanes, align, tly_factors(c->p));
+    return load_parts(c, p, offset, lanes, align, tly_window_heads(c->p), tly_factors(c->p));
 }
 
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)

@@ -13,38 +13,79 @@ static kir_value one(tly_build *c, unsigned lanes)
                     tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
 }
 
-/* A window of a factor and a state. */
-static kir_value window_of(tly_build *c, kir_value factor, kir_value state)
+/* A value with one part more in front. */
+static kir_value in_front_of(tly_build *c, kir_value first, kir_value rest)
 {
-    kir_value v[KIR_MAX_PARTS] = { factor };
-    const unsigned parts = kir_parts(c->b, state);
+    kir_value v[KIR_MAX_PARTS] = { first };
+    const unsigned parts = kir_parts(c->b, rest);
     for (unsigned i = 0; i < parts; i++)
-        v[1 + i] = part(c, state, i);
+        v[1 + i] = part(c, rest, i);
     return kir_tuple(c->b, 1 + parts, v);
+}
+
+/* A value without its first parts. */
+static kir_value behind(tly_build *c, unsigned first, kir_value v)
+{
+    kir_value rest[KIR_MAX_PARTS];
+    const unsigned parts = kir_parts(c->b, v) - first;
+    for (unsigned i = 0; i < parts; i++)
+        rest[i] = part(c, v, first + i);
+    return first == 0 ? v : kir_tuple(c->b, parts, rest);
+}
+
+static kir_value head_of(tly_build *c, int is_head)
+{
+    return constant(c, KIR_TYPE(KIR_I32, 1), is_head != 0);
+}
+
+/* A factor and a state, and before them whether there is a head. */
+static kir_value window_of(tly_build *c, int is_head, kir_value factor, kir_value state)
+{
+    kir_value window = tly_factors(c->p) > 0 ? in_front_of(c, factor, state) : state;
+    return tly_window_heads(c->p) > 0 ? in_front_of(c, head_of(c, is_head), window) : window;
 }
 
 kir_value tly_neutral_window(tly_build *c, kir_type type)
 {
-    kir_value none = tly_neutral(c, type);
-    return tly_factors(c->p) > 0 ? window_of(c, one(c, type.lanes), none) : none;
+    return window_of(c, 0, one(c, type.lanes), tly_neutral(c, type));
 }
 
 kir_value tly_window_of(tly_build *c, kir_value state)
 {
-    if (tly_factors(c->p) == 0)
-        return state;
-    return window_of(c, like(c, part(c, state, 0), 0), state);
+    return window_of(c, 1, like(c, part(c, state, 0), 0), state);
 }
 
 kir_value tly_state_of(tly_build *c, kir_value window)
 {
-    kir_value v[KIR_MAX_PARTS];
-    const unsigned factors = tly_factors(c->p), parts = tly_operator_of(c->p)->parts;
-    if (factors == 0)
-        return window;
-    for (unsigned i = 0; i < parts; i++)
-        v[i] = part(c, window, factors + i);
-    return kir_tuple(c->b, parts, v);
+    return behind(c, kir_parts(c->b, window) - tly_operator_of(c->p)->parts, window);
+}
+
+/* ---- heads ---- */
+
+int tly_has_head(const tly_build *c, kir_value x)
+{
+    return kir_workgroup_of(c->b) > 0 && tly_window_heads(c->p) > 0 &&
+           kir_parts(c->b, x) == tly_window_parts(c->p);
+}
+
+kir_value tly_without_head(tly_build *c, kir_value x)
+{
+    return behind(c, tly_has_head(c, x) ? 1 : 0, x);
+}
+
+kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element)
+{
+    return in_front_of(c, convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), is_head), element);
+}
+
+kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value head = part(c, y, 0), own = behind(c, 1, y),
+              is_head = differ(c, head, like(c, head, 0));
+    kir_value both = tly_combine(c, tly_without_head(c, x), own);
+    if (!tly_has_head(c, x))
+        return choose(c, is_head, tly_state_of(c, own), both);
+    return in_front_of(c, bor(c, part(c, x, 0), head), choose(c, is_head, own, both));
 }
 
 /* ---- linear recurrences ---- */

@@ -154,7 +154,6 @@ void tly_words_print(void)
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts("\nWords with reset or segments have kernels for CPUs alone. docs/word.md describes the\n"
-         "word and the command, docs/stages.md operands and expressions, docs/recurrence.md\n"
-         "linrec, and docs/state.md the carry.");
+    puts("\ndocs/word.md describes the word and the command, docs/stages.md operands and expressions,\n"
+         "docs/recurrence.md linrec, docs/state.md the carry, and docs/segments.md segments.");
 }

@@ -166,8 +166,7 @@ typedef struct tally_descriptor {
                                               may have one address */
     int64_t out_offset;                  /**< elements from `out` to element (0, ..., 0) */
 
-    /* This version makes no kernels for open sizes beside segments, and for Vulkan none with coef,
-     * reset, offsets, or an `every` that does not divide the axis (TALLY_UNSUPPORTED). */
+    /* This version makes no kernels for open sizes beside segments (TALLY_UNSUPPORTED). */
 
     tally_operand operands[TALLY_MAX_OPERANDS]; /**< a, b, c, d, without gaps */
     char map[TALLY_EXPRESSION_MAX];   /**< the value that is combined; empty: x, the element */

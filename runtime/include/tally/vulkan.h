@@ -211,7 +211,7 @@ typedef struct tally_vulkan_buffers {
     size_t size; /**< sizeof(tally_vulkan_buffers) */
     tally_vulkan_range in, out, scratch;
     tally_vulkan_range operand[TALLY_MAX_OPERANDS]; /**< the operands a, b, c and d */
-    tally_vulkan_range offsets; /**< where segments begin and end; not used yet */
+    tally_vulkan_range offsets; /**< where segments begin and end; clamped to the axis */
     /** words with a carry: the states before the first elements, or zeros, and room for those after
      *  the last elements (tally_descriptor_carry); both may be the same range */
     tally_vulkan_range carry_in, carry_out;
