@@ -58,6 +58,9 @@ static int take(tly_py_state *s, tly_py_view *v, const dl_tensor *t)
         v->strides[i] = t->strides != NULL ? t->strides[i] : step;
         step *= t->shape[i];
     }
+    if (t->data == NULL && step > 0) { /* such as the zeros that torch makes without memory */
+        return tly_py_refuse(PyExc_BufferError, v->field, NULL, "the array has no memory");
+    }
     v->data = t->data != NULL ? (char *)t->data + t->byte_offset : NULL;
     return 0;
 }

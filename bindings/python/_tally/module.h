@@ -15,6 +15,7 @@
  *   memory.c   memory for results of other namespaces
  *   bridge.c   tensors of torch that are more than their elements
  *   fork.c     forks
+ *   words.c    words in full, and their gradients, for bridges
  *   errors.c   exceptions
  */
 #ifndef TLY_PY_MODULE_H
@@ -140,6 +141,9 @@ int tly_py_add_operators(PyObject *module);
 
 /* kernel.c: the type tally.Kernel, and the functions that take words; -1 with an exception. */
 int tly_py_add_kernel(PyObject *module, tly_py_state *s);
+
+/* words.c: what bridges ask about words; -1 with an exception. */
+int tly_py_add_words(PyObject *module);
 
 /* kernel.c: the text of an argument that may be None; -1 with an exception. The text lives as long
  * as *held, which the caller releases. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions about words, for the bridges to frameworks that compute derivatives: what a word is in
+ * full, and which words compute its gradient. Sizes may be open. No kernel is made.
+ */
+#include "module.h"
+
+static const char *text_of(PyObject *word, PyObject **held)
+{
+    *held = PyUnicode_AsUTF8String(word);
+    return *held != NULL ? PyBytes_AsString(*held) : NULL;
+}
+
+static int parse(tly_py_state *s, PyObject *word, tally_descriptor *d)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    PyObject *held = NULL;
+    const char *text = text_of(word, &held);
+    const tally_status status = text != NULL ? tally_descriptor_parse(text, d, &error)
+                                             : TALLY_INVALID;
+    Py_XDECREF(held);
+    if (text != NULL && status != TALLY_OK) {
+        (void)tly_py_raise(s, &error);
+    }
+    return status == TALLY_OK ? 0 : -1;
+}
+
+static PyObject *printed(tly_py_state *s, const tally_descriptor *d)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    char text[TALLY_WORD_MAX];
+    return tally_descriptor_print(d, text, sizeof text, NULL, &error) == TALLY_OK
+               ? PyUnicode_FromString(text)
+               : tly_py_raise(s, &error);
+}
+
+static PyObject *describe(PyObject *module, PyObject *word)
+{
+    tly_py_state *s = PyModule_GetState(module);
+    tally_descriptor d;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_dtype made = TALLY_DTYPE_NONE;
+    if (parse(s, word, &d) != 0) {
+        return NULL;
+    }
+    if (tally_descriptor_result(&d, NULL, NULL, &made, &error) != TALLY_OK) {
+        return tly_py_raise(s, &error);
+    }
+    PyObject *full = printed(s, &d);
+    return full != NULL ? Py_BuildValue("(Ns)", full, tally_dtype_name(made)) : NULL;
+}
+
+/* A source as text: "x", "g", "y" or an operand's letter; an earlier step as its number. */
+static PyObject *source(int32_t from)
+{
+    static const char letters[] = "xgyabcd";
+    return from >= TALLY_SOURCE_STEP ? PyLong_FromLong(from - TALLY_SOURCE_STEP)
+                                     : PyUnicode_FromStringAndSize(letters + from - 1, 1);
+}
+
+static PyObject *sources(const tally_gradient_step *step)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = -1; list != NULL && i < TALLY_MAX_OPERANDS; i++) {
+        const int32_t from = i < 0 ? step->in : step->operand[i];
+        PyObject *item = from != TALLY_SOURCE_NONE ? source(from) : NULL;
+        if (from != TALLY_SOURCE_NONE && (item == NULL || PyList_Append(list, item) != 0)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *steps_as_list(tly_py_state *s, const tally_gradient_step *steps, size_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *word = printed(s, &steps[i].descriptor);
+        PyObject *from = word != NULL ? sources(&steps[i]) : NULL;
+        PyObject *pair = from != NULL ? PyTuple_Pack(2, word, from) : NULL;
+        if (pair == NULL || PyList_Append(list, pair) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(pair);
+        Py_XDECREF(from);
+        Py_XDECREF(word);
+    }
+    return list;
+}
+
+static PyObject *gradient(PyObject *module, PyObject *arguments)
+{
+    tly_py_state *s = PyModule_GetState(module);
+    PyObject *word = NULL;
+    int wrt = 0;
+    tally_descriptor d;
+    tally_error error = TALLY_ERROR_INIT;
+    size_t count = 0;
+    if (!PyArg_ParseTuple(arguments, "OC:_gradient", &word, &wrt) || parse(s, word, &d) != 0) {
+        return NULL;
+    }
+    tally_gradient_step *steps = PyMem_Calloc(TALLY_GRADIENT_MAX, sizeof *steps);
+    if (steps == NULL) {
+        return PyErr_NoMemory();
+    }
+    steps[0].size = sizeof *steps;
+    const int from = wrt == 'x' ? TALLY_SOURCE_X : TALLY_SOURCE_A + (wrt - 'a');
+    const tally_status status = tally_gradient(&d, (tally_source)from, steps, TALLY_GRADIENT_MAX,
+                                               &count, &error);
+    PyObject *list = status == TALLY_OK ? steps_as_list(s, steps, count) : tly_py_raise(s, &error);
+    PyMem_Free(steps);
+    return list;
+}
+
+static PyMethodDef functions[] = {
+    { "_describe", describe, METH_O,
+      "_describe(word)\n--\n\nThe canonical word, and the name of its result's dtype." },
+    { "_gradient", gradient, METH_VARARGS,
+      "_gradient(word, wrt)\n--\n\n"
+      "The words that compute the gradient with respect to 'x' or an operand's letter, as pairs\n"
+      "of a word and its sources: the input's, then the operands'. A source is 'x', 'g', 'y', a\n"
+      "letter, or the number of an earlier word." },
+    { NULL, NULL, 0, NULL },
+};
+
+int tly_py_add_words(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of tally.torch: their declarations, words, batches and derivatives.
+
+The operator `run` computes any word. All others are made of it wherever more than a kernel is wanted: their gradients,
+batches and shapes are those of their words."""
+from functools import lru_cache
+
+import torch
+import torch.autograd.forward_ad as forward_ad
+
+from . import _tally
+from ._words import FLOATS, LETTERS, fault, gradient, join, parse
+
+NAMES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+         torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint64: "u64", torch.uint32: "u32",
+         torch.uint16: "u16", torch.uint8: "u8", torch.bool: "bool"}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+
+SCANS = ("cumsum", "cumprod", "cumlogsumexp", "cummax", "cummin")
+REDUCTIONS = ("sum", "prod", "mean", "l1", "l2", "sum_square", "log_sum", "log_sum_exp", "max", "min")
+INDICES = ("argmax", "argmin")
+
+# Sums and products of narrow integers are wider, as torch's are. Tally's are unsigned where the input is, and torch
+# shows their bits as int64. Means of integers are floats.
+WIDE = dict.fromkeys(("bool", "i8", "i16", "i32"), "i64") | dict.fromkeys(("u8", "u16", "u32"), "u64")
+WIDENED = ("cumsum", "cumprod", "sum", "prod")
+FLOATS_ONLY = ("l2", "log_sum", "log_sum_exp")  # Tally truncates those of integers
+
+# Names that torch does not promise. Without one of them, derivatives go by torch.library.register_autograd.
+below_autograd = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
+in_functorch = getattr(torch._C, "_are_functorch_transforms_active", None)
+PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(forward_ad, "_current_level")
+
+library = torch.library.Library("tally", "FRAGMENT")
+operators = {}
+for _names, _arguments in ((SCANS, "int dim, bool exclusive=False, bool reverse=False"),
+                           (REDUCTIONS, "int[]? dim=None, bool keepdim=False"),
+                           (INDICES, "int[]? dim=None, bool keepdim=False, bool last=False"),
+                           (("run",), "Tensor[] operands, str word")):
+    for _name in _names:
+        library.define(f"{_name}(Tensor x, {_arguments}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+        operators[_name] = getattr(torch.ops.tally, _name).default
+
+
+def dtype_of(x, field="dtype"):
+    name = NAMES.get(x.dtype)
+    if name is None:
+        raise fault(field, f"elements of {x.dtype} have no name in Tally", kind=TypeError)
+    return name
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+def word_of(name, dtype, rank, arguments, made=None):
+    """The word of an operator's arguments. A scan of rank 0 is one of one element. `made`: the result's dtype."""
+    dim, *flags = arguments or (None,)
+    known = ("exclusive", "reverse") if name in SCANS else ("keepdims", "last")
+    options = [option for option, flag in zip(known, flags) if flag]
+    if name in SCANS:
+        options.insert(0, f"axis={dim}")
+    elif dim is not None:
+        options.insert(0, "axes=" + ("+".join(map(str, dim)) or "none"))
+    return join(name, f"{dtype}>{made}" if made not in (None, dtype) else dtype, rank or int(name in SCANS), options)
+
+
+def usual(name, dtype):
+    """The dtype of a result if none is asked for; None: the word's own."""
+    if name in FLOATS_ONLY and dtype not in FLOATS:
+        raise fault("dtype", f"{name} of {dtype} would be truncated", "x.double()", TypeError)
+    if name == "mean" and dtype not in FLOATS:
+        return "f64"
+    return WIDE.get(dtype) if name in WIDENED else None
+
+
+def through(by_word, name, x, arguments, first=0, made=None):
+    """What `by_word`, a function of a word and a tensor, makes of an operator's arguments. The operator's dims follow
+    `first` others."""
+    scalar, dtype = name in SCANS and x.ndim == first, dtype_of(x)
+    word = word_of(name, dtype, x.ndim - first, arguments, made or usual(name, dtype))
+    y = by_word(word, x.unsqueeze(first) if scalar else x)
+    y = y.view(torch.int64) if made is None and name in WIDENED and y.dtype == torch.uint64 != x.dtype else y
+    return y.squeeze(first) if scalar else y
+
+
+def call(word, x, operands=()):
+    """The operator `run`, with what torch.func needs around it."""
+    if transforms():
+        return Transformed.apply(word, x, *operands)
+    return operators["run"](x, list(operands), word)
+
+
+def transforms():
+    """Whether torch.func is at work. The compiler knows of it by itself."""
+    return PRIVATE and not torch.compiler.is_compiling() and in_functorch()
+
+
+def empty(word, x, operands=()):
+    """A result that is not computed."""
+    word = parse(word)
+    return torch.empty(word.shape(x.shape), dtype=DTYPES[word.out], device=x.device)
+
+
+def batch(by_word, dims, word, x, operands=()):
+    """A batch of calls as one, whose tensors have the batch in front."""
+    tensors = (x, *operands)
+    size = next(t.shape[d] for t, d in zip(tensors, dims) if d is not None)
+    x, *operands = (t.unsqueeze(0) if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims))
+    word = parse(word).batched([d is not None and size != 1 for d in dims[1:]])
+    return by_word(word, x.expand(size, *x.shape[1:]), operands)
+
+
+def places_of(operands):
+    """The dims along which each operand lies."""
+    return tuple(tuple(d for d, n in enumerate(o.shape) if n != 1) for o in operands)
+
+
+# --- derivatives -----------------------------------------------------------------------------------------------------
+
+@lru_cache(4096)
+def steps_of(word, places, wrt):
+    """The words of a gradient. Operands lie along the dims of their places."""
+    word = parse(word)
+    text = word.without_keepdims(places)
+    if word.op == "mean":  # its own words would have the number of elements, which is open
+        if "post" in word.values:
+            raise fault("post", "gradients of means with post are not made", kind=_tally.Unsupported)
+        text = "sum" + text[4:]
+    return gradient(text, wrt)
+
+
+def is_repeated(word, wrt):
+    """Whether the gradient is g, once for each element."""
+    return wrt == "x" and word.op in ("sum", "mean") and word.is_linear and "every" not in word.values
+
+
+@lru_cache(4096)
+def reads_of(word, places, wanted):
+    """The tensors that gradients are made of, besides g. `wanted`: one bool for each of x, a, b, c, d."""
+    wanted = [wrt for wrt, want in zip("xabcd", wanted) if want and not is_repeated(parse(word), wrt)]
+    return sorted({source for wrt in wanted for _, sources in steps_of(word, places, wrt)
+                   for source in sources if isinstance(source, str) and source != "g"})
+
+
+class Rule:
+    """How a word's derivatives follow from the tensors of a call, which are x, a, b, c, d, the result y, and g."""
+
+    def __init__(self, word, x, operands):
+        self.text, self.word = word, parse(word)
+        self.shapes = {name: t.shape for name, t in zip("xabcd", (x, *operands))}
+        self.places = places_of(operands)
+
+    def natural(self, name, t):
+        """With the dims that a gradient's words have: none that keepdims left, and none along which an operand is the
+        same; but one where a scan has rank 0."""
+        if name in LETTERS:
+            place = self.places[LETTERS.index(name)]
+            return t if len(place) == t.ndim else t.reshape([t.shape[d] for d in place])
+        if self.word.keepdims and name != "x":
+            return t.reshape([t.shape[d] for d in self.word.kept()])
+        return t.reshape(1) if t.ndim == 0 and self.word.is_scan else t
+
+    def pull(self, wrt, tensors, g):
+        """The gradient of a tensor."""
+        g, shape = self.natural("g", g), self.shapes[wrt]
+        if self.word.op == "mean":
+            g = g / (self.shapes["x"].numel() / max(g.numel(), 1))
+        if is_repeated(self.word, wrt):
+            for d in self.word.axes:
+                g = g.unsqueeze(d)
+            return g.expand(shape).to(DTYPES[self.word.dtypes.partition(">")[0]])
+        steps = steps_of(self.text, self.places, wrt)
+        return self.run(steps, tensors, g)[len(steps) - 1].reshape(shape)
+
+    def run(self, steps, tensors, g):
+        """All results of a gradient's steps, by number, and the tensors that they read, by name."""
+        have = {name: self.natural(name, t) for name, t in tensors.items()} | {"g": g}
+        for number, (word, sources) in enumerate(steps):
+            x, *operands = (have[source] for source in sources)
+            have[number] = call(word.text, x, list(spread(word, operands)))
+        return have
+
+    def push(self, wrt, tensors, tangent):
+        """The tangent of the result. A gradient is linear in g, and this is its transpose: what the gradients of its
+        steps hand back to g."""
+        steps = steps_of(self.text, self.places, wrt)
+        have = self.run(steps, tensors, torch.zeros_like(self.natural("y", tensors["y"])))
+        back, from_g = {len(steps) - 1: self.natural(wrt, tangent)}, {"g"}
+        for number, (_, sources) in enumerate(steps):
+            from_g.update({number} if from_g.intersection(sources) else ())
+        for number, (word, sources) in reversed(list(enumerate(steps))):
+            x, *operands = (have[source] for source in sources)
+            operands = list(spread(word, operands))
+            rule, own = Rule(word.text, x, operands), dict(zip("xabcd", (x, *operands))) | {"y": have[number]}
+            for name, source in zip("xabcd", sources):
+                if source in from_g and number in back:
+                    part = rule.pull(name, own, back[number]).reshape(have[source].shape)
+                    back[source] = back[source] + part if source in back else part
+        t = back.get("g", have["g"]).reshape(tensors["y"].shape)
+        return t / (self.shapes["x"].numel() / max(t.numel(), 1)) if self.word.op == "mean" else t
+
+
+def spread(word, operands):
+    """Operands with the dims along which they are the same, of size 1."""
+    for letter, operand in zip(LETTERS, operands):
+        for d in range(word.rank):
+            operand = operand if d in word.places[letter] else operand.unsqueeze(d)
+        yield operand
+
+
+class Backward(torch.autograd.Function):
+    """What the two functions below share. Their arguments are a word and tensors, behind others."""
+
+    @staticmethod
+    def backward(ctx, g):
+        tensors = dict(zip(ctx.names, ctx.saved_tensors))
+        wanted = ctx.needs_input_grad
+        first = len(wanted) - ctx.count
+        return *[None] * first, *(ctx.rule.pull(name, tensors, g) if want else None
+                                  for name, want in zip("xabcd", wanted[first:]))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        rule, *tensors, y = ctx.rule, *ctx.saved_tensors
+        tangents = tangents[-ctx.count:]
+        if rule.word.is_linear:
+            return call(rule.text, rule.natural("x", tangents[0])).reshape(y.shape)
+        named = dict(zip("xabcd", tensors)) | {"y": y}
+        return sum(rule.push(name, named, t) for name, t in zip("xabcd", tangents) if t is not None)
+
+
+class Derivative(Backward):
+    """An operator of these arguments, which has this word; outside of torch.func. It has no setup_context, which would
+    cost 10 us a call."""
+
+    @staticmethod
+    def forward(ctx, name, arguments, word, *tensors):
+        with below_autograd():
+            y = operators[name](tensors[0], *arguments)
+        prepare(ctx, word, tensors, y, ctx.needs_input_grad[3:])
+        return y
+
+
+class Transformed(Backward):
+    """A word inside of torch.func. Forward calls this again, so transforms nest."""
+
+    @staticmethod
+    def forward(word, x, *operands):
+        return call(word, x, operands)
+
+    @staticmethod
+    def setup_context(ctx, inputs, y):
+        prepare(ctx, inputs[0], inputs[1:], y, ctx.needs_input_grad[1:])
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        if forward_levels() != 1:  # torch would drop the tangents of all levels but one
+            raise fault("op", "forward mode has no forward mode inside", "torch.func.grad or jacrev for one of them",
+                        NotImplementedError)
+        return Backward.jvp(ctx, *tangents)
+
+    @staticmethod
+    def vmap(info, dims, word, x, *operands):
+        return batch(call, dims[1:], word, x, operands), 0
+
+
+def forward_levels():
+    """How many levels of torch.func's forward mode are open; 0 if torch does not tell."""
+    try:
+        functorch = torch._C._functorch
+        return [level.key() for level in functorch.get_interpreter_stack()].count(functorch.TransformType.Jvp)
+    except AttributeError:
+        return 0
+
+
+def prepare(ctx, word, tensors, y, wanted):
+    ctx.rule, ctx.count = Rule(word, tensors[0], tensors[1:]), len(tensors)
+    named = dict(zip("xabcd", tensors)) | {"y": y}
+    ctx.names = reads_of(word, ctx.rule.places, tuple(wanted))
+    ctx.save_for_backward(*(named[name] for name in ctx.names))
+    if PRIVATE and forward_ad._current_level >= 0:
+        ctx.save_for_forward(*tensors, y)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words of which tensors say the sizes: completed, taken apart, and their gradients.
+
+A full word has a `?` for each dim of the tensor, and for each operand its dtype and the dims along which it lies:
+linrec:f32:?x?:axis=1,a=f32/1,map=sig(a)*x,coef=1-sig(a). Along all other dims the operand's tensor has size 1."""
+from functools import lru_cache
+from typing import NamedTuple
+
+from . import _tally
+
+LETTERS = "abcd"
+OPERANDS = tuple(f"{letter}=" for letter in LETTERS)
+FLOATS = ("f64", "f32", "f16", "bf16")
+DTYPES = FLOATS + ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
+
+
+def options_of(text):
+    """The options between commas, of which those in parentheses belong to an expression."""
+    options, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            options.append("")
+        else:
+            options[-1] += letter
+    return options if text else []
+
+
+def sizes_of(rank):
+    return "x".join("?" * rank) if rank else "scalar"
+
+
+def join(op, dtypes, rank, options):
+    return ":".join([op, dtypes, sizes_of(rank)] + ([",".join(options)] if options else []))
+
+
+def fault(field, message, hint="", kind=None):
+    error = (kind or _tally.Error)(f"{field}: {message}" + (f"; hint: {hint}" if hint else ""))
+    error.field, error.hint = field, hint
+    return error
+
+
+def operand(letter, dtype, rank, place):
+    """The option of an operand that lies along these dims."""
+    along = "" if len(place) == rank else "/" + ("+".join(map(str, place)) or "none")
+    return f"{letter}={dtype}{along}"
+
+
+def complete(word, dtype, shape, operands):
+    """The full word of one that may lack dtype, sizes and operands; those are pairs of a dtype and a shape."""
+    op, *parts = word.split(":")
+    dtypes = parts.pop(0) if parts and parts[0].split(">")[0] in ("", *DTYPES) else dtype
+    dtypes = dtype + dtypes if dtypes[:1] == ">" else dtypes
+    if dtypes.split(">")[0] != dtype:
+        raise fault("dtype", f"the tensor is of {dtype}, and the word of {dtypes.split('>')[0]}")
+    if parts and (parts[0][:1] in "0123456789?" or parts[0] == "scalar"):
+        sizes = parts.pop(0)
+        sizes = sizes.split("x") if sizes != "scalar" else []
+        if len(sizes) != len(shape) or not all(s in ("?", str(n)) for s, n in zip(sizes, shape)):
+            raise fault("sizes", f"the tensor has {list(shape)}, and the word {'x'.join(sizes)}")
+    options = options_of(":".join(parts))
+    for number, letter in enumerate(LETTERS):
+        stated = [o for o in options if o == letter or o[:2] in (letter + "=", letter + "/")]
+        options = [o for o in options if o not in stated]
+        if number < len(operands):
+            given, sizes = operands[number]
+            check_operand(letter, given, stated)
+            options.append(operand(letter, given, len(shape), [d for d, n in enumerate(sizes) if n != 1]))
+        elif stated:
+            raise fault(letter, "the word has this operand, and no tensor is given")
+    return join(op, dtypes, len(shape), options)
+
+
+def check_operand(letter, dtype, stated):
+    if stated and ("/" in stated[0] or "@" in stated[0]):
+        raise fault(letter, "a tensor's own shape and strides say how it lies", f"{letter}={dtype}")
+    if stated and stated[0] not in (letter, f"{letter}={dtype}"):
+        raise fault(letter, f"the tensor is of {dtype}, and the word says {stated[0]}")
+
+
+class Word(NamedTuple):
+    """A canonical word, and its parts. `axes` are those of a reduction, or the one of a scan."""
+    text: str
+    op: str
+    dtypes: str
+    rank: int
+    options: tuple
+    values: dict  # of options that have one
+    out: str      # the result's dtype
+    axes: tuple
+    places: dict  # the dims along which each operand lies
+
+    @property
+    def is_scan(self):
+        return self.op.startswith("cum") or self.op == "linrec"
+
+    @property
+    def is_linear(self):
+        """Whether the result of a sum is the sum of results, so that a tangent goes the same way."""
+        return self.op in ("cumsum", "sum", "mean") and "map" not in self.values and "post" not in self.values
+
+    @property
+    def keepdims(self):
+        return "keepdims" in self.options
+
+    def kept(self):
+        """The dims of the input that the result has without keepdims."""
+        return [d for d in range(self.rank) if self.is_scan or "every" in self.values or d not in self.axes]
+
+    def shape(self, sizes):
+        """The result's sizes for the input's, which may be symbols."""
+        if self.is_scan:
+            return list(sizes)
+        if "every" in self.values:
+            return [-(-n // int(self.values["every"])) if d in self.axes else n for d, n in enumerate(sizes)]
+        return [1 if d in self.axes else n for d, n in enumerate(sizes) if self.keepdims or d not in self.axes]
+
+    def with_places(self, places, options=None, more=0):
+        """The word whose operands lie along these dims."""
+        letters = dict(zip(LETTERS, places))
+        options = [operand(o[0], o[2:].split("/")[0], self.rank + more, letters[o[0]]) if o[:2] in OPERANDS else o
+                   for o in options or self.options]
+        return join(self.op, self.dtypes, self.rank + more, options)
+
+    def without_keepdims(self, places):
+        return self.with_places(places, [o for o in self.options if o != "keepdims"])
+
+    def batched(self, along=()):
+        """The word for tensors with one more dim in front, along which these operands lie, too."""
+        name = "axis" if self.is_scan else "axes"
+        axes = "+".join(str(d + 1) for d in self.axes) or "none"
+        options = [o for o in self.options if not o.startswith(name + "=")] + [f"{name}={axes}"]
+        places = [[0] * batched + [d + 1 for d in self.places[letter]] for letter, batched in zip(LETTERS, along)]
+        return self.with_places(places, options, 1)
+
+
+@lru_cache(4096)
+def parse(text):
+    """A word in parts; tally.Error if it is none."""
+    canonical, out = _tally._describe(text)
+    op, dtypes, sizes, *rest = canonical.split(":")
+    rank = 0 if sizes == "scalar" else sizes.count("x") + 1
+    options = options_of(rest[0] if rest else "")
+    values = dict(o.split("=", 1) for o in options if "=" in o)
+    for name in ("carry", "segments"):
+        if name in values:
+            raise fault(name, "operators of torch have no such tensors", kind=_tally.Unsupported)
+    axes = dims_of(values["axis"]) if "axis" in values else dims_of(values.get("axes"), rank)
+    places = {letter: dims_of(values.get(letter, "").partition("/")[2] or None, rank) for letter in LETTERS}
+    return Word(canonical, op, dtypes, rank, tuple(options), values, out, axes, places)
+
+
+def dims_of(text, rank=0):
+    """The dims that a word lists; all if it lists none."""
+    return tuple(range(rank)) if text is None else () if text == "none" else tuple(map(int, text.split("+")))
+
+
+@lru_cache(4096)
+def gradient(text, wrt):
+    """The steps of a gradient: a parsed word each, and its sources as _tally._gradient has them."""
+    return tuple((parse(word), tuple(sources)) for word, sources in _tally._gradient(text, wrt))

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tally's scans and reductions for PyTorch: functions and operators (torch.ops.tally) that autograd, torch.func,
+torch.compile and torch.export know. docs/torch.md explains them.
+
+    y = tally.torch.cumprod(x, 1)                                                # x may require grad
+    h = tally.torch.run("linrec:axis=1,map=sig(a)*x,coef=1-sig(a)", x, a=gate)   # any word"""
+import ctypes
+import operator
+import os
+
+import torch
+import torch.autograd.forward_ad as forward_ad
+
+from . import _tally
+from ._torch_operators import (INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd, call,
+                               dtype_of, empty, library, operators, places_of, prepare, through, transforms, usual,
+                               word_of)
+from ._words import FLOATS, LETTERS, complete, fault, parse
+
+__all__ = [*SCANS, *REDUCTIONS, *INDICES, "linrec", "run"]
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------------
+
+def kernels_in_c():
+    """Registers the kernels of libtally-torch. None, or why they do not serve."""
+    try:
+        start = ctypes.CDLL(os.path.join(os.path.dirname(__file__), "libtally-torch.so")).tally_torch_start
+    except OSError as error:
+        return str(error)
+    start.restype = ctypes.c_char_p
+    missing = start()
+    return missing and f"torch has no {missing.decode()}"
+
+
+class Elements:
+    """A tensor as nothing but its elements, which the extension takes also where it would ask for a derivative."""
+
+    def __init__(self, t):
+        self.t = t.detach().contiguous()
+
+    def __dlpack__(self, **options):
+        return self.t.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.t.__dlpack_device__()
+
+
+def computed(word, x, operands=()):
+    """A kernel in Python, of packed copies."""
+    y, full = empty(word, x), parse(word).with_places(places_of(operands)).split(":")
+    full[2] = "x".join(map(str, x.shape)) or "scalar"
+    packed = {letter: Elements(o) for letter, o in zip(LETTERS, operands)}
+    _tally.kernel(":".join(full))(Elements(x), Elements(y), **packed)
+    return y
+
+
+def refuse(x, *_arguments):
+    """For every backend that has no kernels, such as CUDA, sparse and quantised tensors."""
+    hint = "x.cpu()" if x.layout is torch.strided else "x.to_dense()"
+    raise fault("device", f"a {x.layout} tensor on {x.device} has no kernels here", hint, NotImplementedError)
+
+
+def by_words(name, by_word):
+    """An operator's kernel by a function of a word, a tensor and operands."""
+    if name == "run":
+        return lambda x, operands, word: by_word(word, x, operands)
+    return lambda x, *arguments: through(by_word, name, x, arguments)
+
+
+def vmap_of(name):
+    def by_word(word, x, operands=()):
+        return operators["run"](x, list(operands), word)
+
+    def of_word(info, dims, x, operands, word):
+        return batch(by_word, (dims[0], *dims[1]), word, x, operands), 0
+
+    def of_arguments(info, dims, x, *arguments):
+        return through(lambda word, x: by_word(parse(word).batched(), x), name, x.movedim(dims[0], 0), arguments, 1), 0
+
+    return of_word if name == "run" else of_arguments
+
+
+# --- derivatives -----------------------------------------------------------------------------------------------------
+
+def wants_derivative(x, operands=()):
+    return forward_ad._current_level >= 0 or torch.is_grad_enabled() and (
+        x.requires_grad or any(o.requires_grad for o in operands))
+
+
+def derivative(name, arguments, word, x, operands=()):
+    parse(word)
+    if transforms():
+        raise fault("op", "inside of torch.func an operator has no derivative", f"tally.torch.{name}",
+                    NotImplementedError)
+    return Derivative.apply(name, arguments, word, x, *operands)
+
+
+def autograd_of(name):
+    """An operator's kernel for tensors that may want a derivative."""
+    op = operators[name]
+
+    def of_word(x, operands, word):
+        if wants_derivative(x, operands) and parse(word).out in FLOATS:
+            return derivative(name, (operands, word), word, x, operands)
+        with below_autograd():
+            return op(x, operands, word)
+
+    def of_arguments(x, *arguments):
+        dtype = dtype_of(x)
+        if wants_derivative(x) and name not in INDICES:
+            return derivative(name, arguments, word_of(name, dtype, x.ndim, arguments, usual(name, dtype)), x)
+        with below_autograd():
+            return op(x, *arguments)
+
+    return of_word if name == "run" else of_arguments
+
+
+def register_public_autograd(name):
+    """Derivatives by what torch promises, where a private name is missing. Forward mode would have tangents of zero, so
+    functions refuse it."""
+    def setup_context(ctx, inputs, output):
+        x, *rest = inputs
+        operands, word = rest if name == "run" else ((), word_of(name, dtype_of(x), x.ndim, rest))
+        wanted = [t.requires_grad for t in (x, *operands)]
+        ctx.wanted = [want and parse(word).out in FLOATS for want in wanted]
+        prepare(ctx, word, (x, *operands), output, ctx.wanted)
+
+    def backward(ctx, g):
+        tensors = dict(zip(ctx.names, ctx.saved_tensors))
+        of_x, *others = (ctx.rule.pull(name, tensors, g) if want else None for name, want in zip("xabcd", ctx.wanted))
+        return (of_x, others, None) if name == "run" else (of_x, *[None] * (len(operators[name]._schema.arguments) - 1))
+
+    torch.library.register_autograd(f"tally::{name}", backward, setup_context=setup_context, lib=library)
+
+
+# --- registration ----------------------------------------------------------------------------------------------------
+
+no_c = kernels_in_c()  # None, or why the kernels are Python's
+for _name in operators:
+    if no_c:
+        library.impl(_name, by_words(_name, computed), "CPU")
+    library.impl(_name, refuse, "CompositeExplicitAutograd")
+    if PRIVATE:
+        library.impl(_name, autograd_of(_name), "Autograd")
+    elif _name not in INDICES:
+        register_public_autograd(_name)
+    torch.library.register_fake(f"tally::{_name}", by_words(_name, empty), lib=library)
+    torch.library.register_vmap(f"tally::{_name}", vmap_of(_name), lib=library)
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+def _checked(x):
+    """Without private names nothing shows a tangent but this."""
+    if not PRIVATE and forward_ad.unpack_dual(x).tangent is not None:
+        raise fault("in", "this torch shows Tally no way to forward mode", "reverse mode", NotImplementedError)
+    return x
+
+
+def _by_name(name, x, *arguments):
+    return through(call, name, x, arguments) if transforms() else operators[name](_checked(x), *arguments)
+
+
+def _scan(name, what):
+    def function(x, dim, exclusive=False, reverse=False):
+        return _by_name(name, x, dim, exclusive, reverse)
+    function.__doc__ = f"""{what} along `dim`.
+
+    exclusive: an element's result lacks the element itself. reverse: from the end of `dim` to its start.
+    Returns a tensor of the shape of x."""
+    return function
+
+
+def _reduction(name, what):
+    def function(x, dim=None, keepdim=False):
+        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim)
+    function.__doc__ = f"""{what} over `dim`, a number or several; without it over all dims.
+
+    keepdim: the dims stay, with size 1."""
+    return function
+
+
+def _index(name, what):
+    def function(x, dim=None, keepdim=False, last=False):
+        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim, last)
+    function.__doc__ = f"""The index of the {what} element over `dim`, a number or several; without it over all dims.
+
+    keepdim: the dims stay, with size 1. last: of equal elements the last one counts. Returns int64."""
+    return function
+
+
+cumsum = _scan("cumsum", "The sums of elements so far")
+cumprod = _scan("cumprod", "The products of elements so far")
+cumlogsumexp = _scan("cumlogsumexp", "The logarithms of the sums of exponentials so far")
+cummax = _scan("cummax", "The largest elements so far, without their indices,")
+cummin = _scan("cummin", "The smallest elements so far, without their indices,")
+sum = _reduction("sum", "The sum")
+prod = _reduction("prod", "The product")
+mean = _reduction("mean", "The mean")
+l1 = _reduction("l1", "The sum of magnitudes")
+l2 = _reduction("l2", "The square root of the sum of squares")
+sum_square = _reduction("sum_square", "The sum of squares")
+log_sum = _reduction("log_sum", "The logarithm of the sum")
+log_sum_exp = _reduction("log_sum_exp", "The logarithm of the sum of exponentials")
+max = _reduction("max", "The largest element")
+min = _reduction("min", "The smallest element")
+argmax = _index("argmax", "largest")
+argmin = _index("argmin", "smallest")
+for _name in operators:
+    if _name != "run":
+        globals()[_name].__name__ = globals()[_name].__qualname__ = _name
+
+
+def run(word, x, a=None, b=None, c=None, d=None):
+    """What a word computes of a tensor and its operands, with gradients for all of them.
+
+    The word may lack the dtype, the sizes and the operands, which the tensors have: "cumsum:axis=1,map=x*a". Operands
+    are broadcast against x; numbers serve, too."""
+    given = [t for t in (a, b, c, d) if t is not None]
+    if any(t is not None for t in (a, b, c, d)[len(given):]):
+        raise fault("usage", "operands are a, b, c, d in this order, without gaps")
+    tensors = []
+    for letter, t in zip(LETTERS, given):
+        t = t if isinstance(t, torch.Tensor) else torch.tensor(t, dtype=x.dtype, device=x.device)
+        if t.ndim > x.ndim:
+            raise fault(letter, f"rank {t.ndim} is above that of x, {x.ndim}")
+        for _ in range(x.ndim - t.ndim):
+            t = t.unsqueeze(0)
+        tensors.append(_checked(t))
+    operands = [(dtype_of(t, letter), t.shape) for letter, t in zip(LETTERS, tensors)]
+    return call(complete(word, dtype_of(x), x.shape, operands), _checked(x), tensors)
+
+
+def linrec(x, coef, dim, exclusive=False, reverse=False):
+    """The linear recurrence y[i] = coef[i]*y[i-1] + x[i] along `dim`. coef is broadcast against x."""
+    flags = ",exclusive" * bool(exclusive) + ",reverse" * bool(reverse)
+    return run(f"linrec:axis={dim}{flags}", x, coef)
+
+
+# --- the plain functions ---------------------------------------------------------------------------------------------
+
+def plain(name, x, options):
+    """tally.NAME(x, **options) for tensors that are more than their elements, and where torch traces."""
+    try:
+        return _plain(name, x, dict(options))
+    except RuntimeError as error:  # kernels in C can raise no other
+        field, colon, message = str(error).partition(": ")
+        if isinstance(error, NotImplementedError) or not (colon and field.isidentifier()):
+            raise
+        raise fault(field, message) from error
+
+
+def _plain(name, x, options):
+    out, dtype, axis = options.pop("out", None), options.pop("dtype", None), options.pop("axis", None)
+    initial, device = options.pop("include_initial", False), options.pop("device", None)
+    options.pop("threads", None)
+    name = {"cumulative_sum": "cumsum", "cumulative_prod": "cumprod"}.get(name, name)
+    if device not in (None, "cpu"):
+        raise fault("device", "tensors of torch are computed where they lie", "no device=")
+    y = _scanned(name, x, axis, dtype, initial, options) if name in SCANS else _reduced(name, x, axis, dtype, options)
+    return y if out is None else _stored(y, out)
+
+
+def _number(axis):
+    if isinstance(axis, bool):
+        raise fault("axis", f"{axis} is a bool", kind=TypeError)
+    return operator.index(axis)
+
+
+def _scanned(name, x, axis, dtype, initial, options):
+    if axis is None and x.ndim > 1:
+        raise fault("axis", f"an array of rank {x.ndim} needs axis=", "x.reshape(-1) scans all elements")
+    axis, rank = 0 if axis is None else _number(axis), x.ndim or 1
+    if not -rank <= axis < rank:
+        raise fault("axis", f"axis {axis} is not in [{-rank}, {rank - 1}]")
+    flags = [options.pop("exclusive", False), options.pop("reverse", False)]
+    if initial:  # one more element, whose value does not matter, in an exclusive scan
+        x = x.unsqueeze(0) if x.ndim == 0 else x
+        one = [1 if d == axis % rank else n for d, n in enumerate(x.shape)]
+        x, flags[0] = torch.cat([x, x.new_zeros(one)], axis), True
+    return _with_options(name, x, (axis, *flags), dtype, options)
+
+
+def _reduced(name, x, axis, dtype, options):
+    dims = None if axis is None else [_number(d) for d in (axis if isinstance(axis, tuple) else (axis,))]
+    flags = [options.pop("keepdims", False), options.pop("last", False)]
+    return _with_options(name, x, (dims, *flags[:1 + (name in INDICES)]), dtype, options)
+
+
+def _with_options(name, x, arguments, dtype, options):
+    more = [f"{key}={_named(value)}" for key, value in options.items() if value not in (None, "run", "propagate")]
+    if dtype is None and not more:
+        return _by_name(name, x, *arguments)
+
+    def by_word(word, x):
+        return call(word + ("," if word.count(":") == 3 else ":") * bool(more) + ",".join(more), x)
+
+    return through(by_word, name, _checked(x), arguments, made=None if dtype is None else _named(dtype))
+
+
+PYTHONS = {float: "f64", int: "i64", bool: "bool"}
+LONG_NAMES = {str(dtype).rpartition(".")[2]: name for dtype, name in NAMES.items()}
+
+
+def _named(value):
+    """A dtype as words have it, whichever library names it; other texts as they are."""
+    for names in (NAMES, PYTHONS):
+        if value in names:
+            return names[value]
+    name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", str(value))
+    return LONG_NAMES.get(name, name)
+
+
+def _stored(y, out):
+    if out.requires_grad or y.requires_grad:
+        raise fault("out", "it would have a gradient", "torch.no_grad()")
+    if out.dtype != y.dtype or out.shape != y.shape:
+        raise fault("out", f"it is {tuple(out.shape)} of {out.dtype}, and the result {tuple(y.shape)} of {y.dtype}")
+    return out.copy_(y)
+
+
+# --- tracing ---------------------------------------------------------------------------------------------------------
+
+def _traced(name):
+    """What torch.compile sees in place of a plain function, which it cannot look into."""
+    function = getattr(_tally, name, None)
+    if function is not None:
+        @torch.compiler.substitute_in_graph(function, skip_signature_check=True)
+        def traced(x, /, **options):
+            return plain(name, x, options)
+
+
+for _name in (*SCANS, "cumulative_sum", "cumulative_prod", *REDUCTIONS, *INDICES):
+    _traced(_name)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tally.torch: first and second derivatives, forward mode and torch.func, by torch's own checks."""
+import pytest
+from conftest import FOLDS, SCANS, need
+
+torch = need("torch")
+import tally.torch as tt  # noqa: E402
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+
+ops, func = torch.ops.tally, torch.func
+forward = pytest.mark.skipif(not tt.PRIVATE, reason="no forward mode")
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:")
+
+
+def distinct(*shape):
+    """Different elements, whose distances are far above a step of the checks."""
+    n = torch.Size(shape).numel()
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(3))
+    return (order.double() / 7 + 0.3).reshape(shape)
+
+
+def with_zeros(x):
+    """Rows without a zero, with one and with two."""
+    x = x.clone()
+    x[1, 1] = x[2, 0] = x[2, 2] = 0
+    return x.requires_grad_()
+
+
+def checks(f, *tensors):
+    assert gradcheck(f, tensors, check_forward_ad=tt.PRIVATE)
+    assert gradgradcheck(f, tensors, check_fwd_over_rev=tt.PRIVATE)
+
+
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans(name, exclusive, reverse):
+    x = distinct(3, 4)
+    x = with_zeros(x) if name in ("cumsum", "cumprod") else x.requires_grad_()
+    shown = slice(None)
+    if exclusive and name not in ("cumsum", "cumprod"):  # whose identity is infinite
+        shown = slice(0, -1) if reverse else slice(1, None)
+    checks(lambda v: getattr(ops, name)(v, 1, exclusive, reverse)[:, shown], x)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_reductions(name):
+    x = distinct(3, 3, 2)
+    x = with_zeros(x) if name == "prod" else x.requires_grad_()
+    checks(lambda v: getattr(ops, name)(v, [1], True), x)
+    checks(lambda v: getattr(ops, name)(v, [0, -1]), x)
+
+
+WORDS = {
+    "mingru": ("linrec:axis=1,map=sig(a)*x,coef=1-sig(a)", [(3, 4), (3, 4)]),
+    "reverse": ("linrec:axis=0,reverse,exclusive", [(3, 2), (1, 2)]),
+    "densities": ("cumsum:axis=-1,exclusive,map=x*a+b,post=exp(-y)*(1-exp(-x*a))", [(3, 4), (3, 1), ()]),
+    "opacities": ("cumprod:axis=1,exclusive,map=1-x,post=x*y", [(2, 4)]),
+    "every": ("cumprod:axis=1,every=2,map=x*a", [(2, 5), (5,)]),
+    "mean": ("mean:axes=0,keepdims,map=x*x*a", [(3, 2), (3, 1)]),
+    "product": ("sum:axes=none,map=x*a*b", [(2, 2), (1, 2), (2, 1)]),
+    "variance": ("sum:axes=1,map=(x-a)*(x-a),post=y*b", [(2, 3), (2, 1), (1, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words(name):
+    word, shapes = WORDS[name]
+    tensors = [(distinct(*shape) / 3).requires_grad_() for shape in shapes]
+    checks(lambda *t: tt.run(word, *t), *tensors)
+
+
+def test_scalars_and_widths():
+    x = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    for name in ("cumsum", "cumprod", "cummax"):
+        assert gradcheck(lambda v: getattr(ops, name)(v, 0), (x,))
+    x = torch.rand(3, 4, requires_grad=True)
+    y = tt.run("cumsum:>f64:axis=1", x)
+    assert y.dtype == torch.float64 and torch.autograd.grad(y.sum(), x)[0].dtype == torch.float32
+    for dtype in (torch.float16, torch.bfloat16):
+        x = (torch.rand(3, 4) + 0.5).to(dtype).requires_grad_()
+        got, = torch.autograd.grad(ops.cumprod(x, 1).sum(), x)
+        assert got.dtype == dtype
+        v = x.detach().double().requires_grad_()
+        want, = torch.autograd.grad(v.cumprod(1).sum(), v)
+        torch.testing.assert_close(got.double(), want, rtol=2e-2, atol=1e-2)
+
+
+def test_means_with_post_are_refused():
+    with pytest.raises(NotImplementedError, match="^post: "):
+        tt.run("mean:axes=0,post=y*y", torch.rand(3, requires_grad=True)).backward()
+
+
+def test_ties_and_infinities():
+    x = torch.tensor([2.0, 2.0, 1.0], requires_grad=True)
+    assert torch.autograd.grad(ops.max(x), x)[0].tolist() == [0.5, 0.5, 0]
+    assert torch.autograd.grad(ops.cummax(x, 0).sum(), x)[0].tolist() == [3, 0, 0]
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert torch.autograd.grad(ops.cumlogsumexp(x, 0, True)[1:].sum(), x)[0].isfinite().all()
+    assert torch.autograd.grad(ops.l2(torch.zeros(3).mul(x)), x)[0].tolist() == [0, 0, 0]
+    mask = torch.ones(3, dtype=torch.bool)
+    x.grad = None
+    tt.run("cumsum:axis=0,map=where(a,x,0)", x, mask).sum().backward()
+    assert x.grad.tolist() == [3, 2, 1]
+    with torch.inference_mode():
+        assert not ops.cumsum(torch.ones(3), 0).requires_grad
+
+
+# --- torch.func ------------------------------------------------------------------------------------------------------
+
+def product(of):
+    return lambda v: of.cumprod(v, 0).pow(2).sum()
+
+
+TRANSFORMS = {
+    "grad": lambda f, x: func.grad(f)(x),
+    "vmap of grad": lambda f, x: func.vmap(func.grad(f))(torch.stack([x, x.flip(0)])),
+    "grad of grad": lambda f, x: func.grad(lambda v: func.grad(f)(v).sum())(x),
+    "jacrev of jacrev": lambda f, x: func.jacrev(func.jacrev(f))(x),
+    "hessian": lambda f, x: func.hessian(f)(x),
+    "jacrev of jacfwd": lambda f, x: func.jacrev(func.jacfwd(f))(x),
+    "jvp": lambda f, x: func.jvp(f, (x,), (x + 1,))[1],
+    "grad of jvp": lambda f, x: func.grad(lambda v: func.jvp(f, (v,), (x + 1,))[1])(x),
+    "grad of jvp of grad": lambda f, x: func.grad(lambda v: func.jvp(func.grad(f), (v,), (x,))[1].sum())(x),
+    "vjp": lambda f, x: func.vjp(f, x)[1](torch.tensor(2.0).double())[0],
+}
+
+
+@forward
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name):
+    x = torch.tensor([2.0, 0.0, 3.0, -1.0], dtype=torch.float64)
+    ours, exact = TRANSFORMS[name](product(tt), x), "jvp" not in name and "jacfwd" not in name
+    theirs = TRANSFORMS[name](product(torch), x if exact else x + 1e-9)  # whose forward mode is NaN at a zero
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@forward
+def test_what_torch_func_would_get_wrong_is_refused():
+    x = torch.rand(3)
+    with pytest.raises(NotImplementedError, match="^op: .*hint: tally.torch.cumsum"):
+        func.grad(lambda v: ops.cumsum(v, 0).sum())(x)
+    for f in (tt.cumprod, tt.cumsum):  # torch would answer 0
+        with pytest.raises(NotImplementedError, match="^op: forward mode"):
+            func.jvp(lambda v: func.jvp(lambda w: f(w * w, 0), (v,), (x,))[1], (x,), (x,))
+
+
+@forward
+def test_tangents_of_a_gradient():
+    from torch.autograd import forward_ad
+
+    def second(f):
+        x = torch.tensor([2.0, 3.0, -1.0], dtype=torch.float64, requires_grad=True)
+        with forward_ad.dual_level():
+            t = forward_ad.unpack_dual(f(forward_ad.make_dual(x, torch.ones_like(x)))).tangent
+            return torch.autograd.grad(t.sum(), x)[0]
+
+    torch.testing.assert_close(second(lambda v: ops.cumprod(v, 0)), second(lambda v: v.cumprod(0)))
+
+
+def test_vmap():
+    x, w = torch.rand(3, 4, 5), torch.rand(3, 5)
+    scan = lambda v: ops.cumsum(v, 0, True)  # noqa: E731
+    torch.testing.assert_close(func.vmap(scan, 1, 1)(x), ops.cumsum(x, 0, True))
+    torch.testing.assert_close(func.vmap(func.vmap(scan))(x), ops.cumsum(x, 2, True))
+    kept = lambda v: ops.sum(v, [-1], True)  # noqa: E731
+    torch.testing.assert_close(func.vmap(kept, 2)(x), x.sum(1, keepdim=True).permute(2, 0, 1))
+    torch.testing.assert_close(func.vmap(lambda v: ops.sum(v))(x), x.sum((1, 2)))
+    torch.testing.assert_close(func.vmap(lambda v: ops.cumprod(v, 0))(x[0, 0]), x[0, 0])
+    weighted = lambda v, a: tt.run("cumsum:axis=-1,map=x*a", v, a)  # noqa: E731
+    torch.testing.assert_close(func.vmap(weighted)(x, w), (x * w[:, None]).cumsum(2))
+    torch.testing.assert_close(func.vmap(weighted, (None, 0))(x[0], w), (x[0] * w[:, None]).cumsum(2))
+    torch.testing.assert_close(func.vmap(weighted, (0, None))(x, w[0]), (x * w[0]).cumsum(2))
+    raw = lambda v, a: ops.run(v, [a], "cumsum:f32:?x?:axis=1,a=f32,map=x*a")  # noqa: E731
+    torch.testing.assert_close(func.vmap(raw)(x, w[:, None]), (x * w[:, None]).cumsum(2))
+    centred = lambda v, a: tt.run("sum:axes=1,map=x*x,post=y*a", v, a)  # noqa: E731
+    torch.testing.assert_close(func.vmap(centred)(x, w[:, 0, None, None]), (x * x).sum(2) * w[:, :1])
+    assert func.vmap(lambda v: tt.cumsum(v, 0))(torch.ones(2, 3, dtype=torch.uint8)).dtype == torch.int64
