@@ -24,9 +24,9 @@ typedef struct shape {
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank, tensors;
-    int32_t along;    /* tensors from this one on do not lie along the axis */
-    int64_t segments; /* of the axis; 0: it is not cut */
-    uint32_t states;  /* TLY_GPU_STATES_...: what the word names */
+    int32_t along;              /* tensors from this one on do not lie along the axis */
+    int64_t segments;           /* of the axis; 0: it is not cut */
+    uint32_t states;            /* TLY_GPU_STATES_...: what the word names */
     int tells_index, downwards; /* of scans */
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;

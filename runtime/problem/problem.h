@@ -115,6 +115,7 @@ typedef struct tly_reduced_facts {
     uint8_t way;       /* tly_reduced_way */
     uint8_t has_steps; /* 1: rows that go several at once have several steps each */
     uint8_t least;     /* of the lanes */
+    uint8_t zero;      /* as all forms have as many bytes */
 } tly_reduced_facts;
 
 /* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill

@@ -154,6 +154,7 @@ void tly_words_print(void)
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts("\ndocs/word.md describes the word and the command, docs/stages.md operands and expressions,\n"
+    puts("\ndocs/word.md describes the word and the command, docs/stages.md operands and "
+         "expressions,\n"
          "docs/recurrence.md linrec, docs/state.md the carry, and docs/segments.md segments.");
 }
