@@ -17,6 +17,30 @@ static inline tly_py_kernel *tly_py_kernel_of(PyObject *self)
     return (tly_py_kernel *)(void *)self;
 }
 
+/* The tensors of a kernel. */
+enum {
+    TLY_PY_TENSOR_IN,
+    TLY_PY_TENSOR_OUT,
+    TLY_PY_TENSOR_A,
+    TLY_PY_TENSOR_OFFSETS = TLY_PY_TENSOR_A + TALLY_MAX_OPERANDS,
+    TLY_PY_TENSOR_CARRY_IN,
+    TLY_PY_TENSOR_CARRY_OUT,
+    TLY_PY_TENSOR_COUNT
+};
+
+extern const char *const tly_py_tensor_names[TLY_PY_TENSOR_COUNT];
+
+/* What a word says of a tensor. An operand has size 1 where it does not extend. */
+typedef struct tly_py_wanted {
+    int is_there;
+    tly_py_shape shape;
+    const int64_t *strides; /* NULL: packed */
+    int64_t offset;         /* with strides: elements from the pointer to the first */
+} tly_py_wanted;
+
+/* tensors.c: what a word says of a tensor; -1 with an exception. */
+int tly_py_want(tly_py_state *s, const tally_descriptor *d, int tensor, tly_py_wanted *w);
+
 /* kernel_call.c: kernel(x, out=None, *, threads=None, **buffers). */
 PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options);
 

@@ -9,110 +9,15 @@
 
 #include <string.h>
 
-/* The tensors of a kernel, in the order of tally_buffers. */
-enum {
-    IN,
-    OUT,
-    FIRST_OPERAND,
-    OFFSETS = FIRST_OPERAND + TALLY_MAX_OPERANDS,
-    CARRY_IN,
-    CARRY_OUT,
-    TENSORS
-};
-
-static const char *const names[TENSORS] = { "in", "out",     "a",        "b",        "c",
-                                            "d",  "offsets", "carry_in", "carry_out" };
-
-/* What the word says of a tensor. */
-typedef struct wanted {
-    int is_there;
-    tly_py_shape shape;
-    const int64_t *strides; /* NULL: packed */
-    int64_t offset;         /* with strides: elements from the pointer to the first */
-} wanted;
-
 typedef struct kernel_call {
     tly_py_state *s;
     const tly_py_kernel *k;
-    PyObject *given[TENSORS];
-    tly_py_view views[TENSORS];
+    PyObject *given[TLY_PY_TENSOR_COUNT];
+    tly_py_view views[TLY_PY_TENSOR_COUNT];
     int viewed; /* a bit for each */
-    void *at[TENSORS];
+    void *at[TLY_PY_TENSOR_COUNT];
     int32_t threads;
 } kernel_call;
-
-/* --- what the word says ----------------------------------------------------------------------- */
-
-static wanted want_operand(const tally_descriptor *d, int i)
-{
-    const tally_operand *o = &d->operands[i];
-    wanted w = { .is_there = o->dtype != 0, .shape = { .dtype = o->dtype, .rank = d->rank } };
-    for (int k = 0; k < d->rank; k++) {
-        const int along = o->place != TALLY_PLACE_AXES || (o->axes >> k & 1);
-        w.shape.sizes[k] = along ? d->sizes[k] : 1;
-    }
-    if (o->place == TALLY_PLACE_STRIDES) {
-        w.strides = o->strides;
-        w.offset = o->offset;
-    }
-    return w;
-}
-
-static int want_result(tly_py_state *s, const tally_descriptor *d, wanted *w)
-{
-    tally_error error = TALLY_ERROR_INIT;
-    tally_dtype dtype;
-    if (tally_descriptor_result(d, &w->shape.rank, w->shape.sizes, &dtype, &error) != TALLY_OK) {
-        tly_py_raise(s, &error);
-        return -1;
-    }
-    w->shape.dtype = (int32_t)dtype;
-    w->is_there = 1;
-    if ((d->flags & TALLY_OUT_STRIDES) != 0) {
-        w->strides = d->out_strides;
-        w->offset = d->out_offset;
-    }
-    return 0;
-}
-
-static int want_carry(tly_py_state *s, const tally_descriptor *d, int32_t which, wanted *w)
-{
-    tally_error error = TALLY_ERROR_INIT;
-    tally_dtype dtype;
-    w->is_there = (d->carry & which) != 0;
-    if (!w->is_there) {
-        return 0;
-    }
-    if (tally_descriptor_carry(d, &w->shape.rank, w->shape.sizes, &dtype, &error) != TALLY_OK) {
-        tly_py_raise(s, &error);
-        return -1;
-    }
-    w->shape.dtype = (int32_t)dtype;
-    return 0;
-}
-
-static int want(tly_py_state *s, const tally_descriptor *d, int tensor, wanted *w)
-{
-    memset(w, 0, sizeof *w);
-    if (tensor == IN) {
-        w->is_there = 1;
-        w->shape.dtype = d->dtype;
-        w->shape.rank = d->rank;
-        memcpy(w->shape.sizes, d->sizes, sizeof d->sizes);
-        w->strides = (d->flags & TALLY_IN_STRIDES) != 0 ? d->in_strides : NULL;
-        w->offset = d->in_offset;
-    } else if (tensor == OUT) {
-        return want_result(s, d, w);
-    } else if (tensor < OFFSETS) {
-        *w = want_operand(d, tensor - FIRST_OPERAND);
-    } else if (tensor == OFFSETS) {
-        w->is_there = d->segment_dtype != 0;
-        w->shape = (tly_py_shape){ d->segment_dtype, 1, { d->segments + 1 } };
-    } else {
-        return want_carry(s, d, tensor == CARRY_IN ? TALLY_CARRY_IN : TALLY_CARRY_OUT, w);
-    }
-    return 0;
-}
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
@@ -120,7 +25,7 @@ static int want(tly_py_state *s, const tally_descriptor *d, int tensor, wanted *
 static int same_shape(int tensor, const tly_py_shape *a, const tly_py_shape *b)
 {
     int i = 0, j = 0;
-    if (tensor == IN || tensor == OUT) {
+    if (tensor == TLY_PY_TENSOR_IN || tensor == TLY_PY_TENSOR_OUT) {
         return a->rank == b->rank &&
                memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof(int64_t)) == 0;
     }
@@ -150,11 +55,12 @@ static int same_strides(const tly_py_view *v, const int64_t *strides)
     return 1;
 }
 
-static int compare(const kernel_call *c, int tensor, const wanted *w)
+static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
 {
     const tly_py_view *v = &c->views[tensor];
     if (v->shape.dtype != w->shape.dtype) {
-        return tly_py_fail(c->s, names[tensor], NULL, "the array's dtype is %s, and the word's %s",
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
+                           "the array's dtype is %s, and the word's %s",
                            tally_dtype_name((tally_dtype)v->shape.dtype),
                            tally_dtype_name((tally_dtype)w->shape.dtype));
     }
@@ -162,12 +68,12 @@ static int compare(const kernel_call *c, int tensor, const wanted *w)
         char shapes[2][200];
         tly_py_shape_text(&v->shape, shapes[0], sizeof shapes[0]);
         tly_py_shape_text(&w->shape, shapes[1], sizeof shapes[1]);
-        return tly_py_fail(c->s, names[tensor], NULL, "the array's shape is %s, and the word's %s",
-                           shapes[0], shapes[1]);
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
+                           "the array's shape is %s, and the word's %s", shapes[0], shapes[1]);
     }
     if (w->strides == NULL ? !v->packed
                            : v->shape.rank != w->shape.rank || !same_strides(v, w->strides)) {
-        return tly_py_fail(c->s, names[tensor],
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor],
                            w->strides == NULL ? "numpy.ascontiguousarray(x)" : NULL,
                            "the array's strides are not the word's");
     }
@@ -178,9 +84,9 @@ static int compare(const kernel_call *c, int tensor, const wanted *w)
 
 static int view_one(kernel_call *c, int tensor)
 {
-    wanted w;
+    tly_py_wanted w;
     PyObject *given = c->given[tensor];
-    if (want(c->s, &c->k->d, tensor, &w) != 0) {
+    if (tly_py_want(c->s, &c->k->d, tensor, &w) != 0) {
         return -1;
     }
     if (given == NULL) {
@@ -188,14 +94,14 @@ static int view_one(kernel_call *c, int tensor)
     }
     if (!w.is_there) {
         return tly_py_refuse(PyExc_TypeError, NULL, NULL, "the kernel's word has no %s",
-                             names[tensor]);
+                             tly_py_tensor_names[tensor]);
     }
     if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
-        return tly_py_fail(c->s, names[tensor], "x.detach().resolve_neg()",
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], "x.detach().resolve_neg()",
                            "the tensor has more than its elements, such as a gradient");
     }
-    if (tly_py_view_of(c->s, &c->views[tensor], given, names[tensor],
-                       tensor == OUT || tensor == CARRY_OUT) != 0) {
+    if (tly_py_view_of(c->s, &c->views[tensor], given, tly_py_tensor_names[tensor],
+                       tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT) != 0) {
         return -1;
     }
     c->viewed |= 1 << tensor;
@@ -214,15 +120,15 @@ static int run(const kernel_call *c)
     tally_run_options options = TALLY_RUN_OPTIONS_INIT;
     PyThreadState *state = NULL;
     options.threads = c->threads;
-    b.in = c->at[IN];
-    b.out = c->at[OUT];
+    b.in = c->at[TLY_PY_TENSOR_IN];
+    b.out = c->at[TLY_PY_TENSOR_OUT];
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
-        b.operand[i] = c->at[FIRST_OPERAND + i];
+        b.operand[i] = c->at[TLY_PY_TENSOR_A + i];
     }
-    b.offsets = c->at[OFFSETS];
-    b.carry_in = c->at[CARRY_IN];
-    b.carry_out = c->at[CARRY_OUT];
-    if (tly_py_is_large(&c->views[IN].shape)) {
+    b.offsets = c->at[TLY_PY_TENSOR_OFFSETS];
+    b.carry_in = c->at[TLY_PY_TENSOR_CARRY_IN];
+    b.carry_out = c->at[TLY_PY_TENSOR_CARRY_OUT];
+    if (tly_py_is_large(&c->views[TLY_PY_TENSOR_IN].shape)) {
         state = tly_py_unlock(c->s);
     }
     tally_status status = tally_kernel_run_buffers(c->k->kernel, &b, &options, &error);
@@ -238,25 +144,25 @@ static int run(const kernel_call *c)
 
 static PyObject *result_new(kernel_call *c)
 {
-    wanted w;
+    tly_py_wanted w;
     tly_py_fresh f;
-    if (want(c->s, &c->k->d, OUT, &w) != 0) {
+    if (tly_py_want(c->s, &c->k->d, TLY_PY_TENSOR_OUT, &w) != 0) {
         return NULL;
     }
     if (w.strides != NULL) {
         tly_py_fail(c->s, "out", "pass out=", "the word has strides, which no new array has");
         return NULL;
     }
-    PyObject *x = c->given[IN];
-    if (tly_py_fresh_make(c->s, &f, x, &c->views[IN], &w.shape, w.shape.dtype) != 0) {
+    PyObject *x = c->given[TLY_PY_TENSOR_IN];
+    if (tly_py_fresh_make(c->s, &f, x, &c->views[TLY_PY_TENSOR_IN], &w.shape, w.shape.dtype) != 0) {
         return NULL;
     }
-    c->at[OUT] = f.data;
+    c->at[TLY_PY_TENSOR_OUT] = f.data;
     if (run(c) != 0) {
         Py_DECREF(f.object);
         return NULL;
     }
-    return tly_py_fresh_take(c->s, &f, x, &c->views[IN], &w.shape,
+    return tly_py_fresh_take(c->s, &f, x, &c->views[TLY_PY_TENSOR_IN], &w.shape,
                              !tally_op_is_scan((tally_op)c->k->d.op));
 }
 
@@ -265,8 +171,8 @@ static int take_option(kernel_call *c, PyObject *name, PyObject *value)
     if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
         return tly_py_threads(value, &c->threads);
     }
-    for (int i = OUT; i < TENSORS; i++) {
-        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0) {
+    for (int i = TLY_PY_TENSOR_OUT; i < TLY_PY_TENSOR_COUNT; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, tly_py_tensor_names[i]) == 0) {
             c->given[i] = value != Py_None ? value : NULL;
             return 0;
         }
@@ -287,9 +193,10 @@ static int take_arguments(kernel_call *c, PyObject *args, PyObject *options)
                      count);
         return -1;
     }
-    c->given[IN] = PyTuple_GetItem(args, 0);
-    c->given[OUT] = count > 1 && PyTuple_GetItem(args, 1) != Py_None ? PyTuple_GetItem(args, 1)
-                                                                     : NULL;
+    c->given[TLY_PY_TENSOR_IN] = PyTuple_GetItem(args, 0);
+    c->given[TLY_PY_TENSOR_OUT] = count > 1 && PyTuple_GetItem(args, 1) != Py_None
+                                      ? PyTuple_GetItem(args, 1)
+                                      : NULL;
     while (options != NULL && PyDict_Next(options, &at, &name, &value)) {
         if (take_option(c, name, value) != 0) {
             return -1;
@@ -307,15 +214,15 @@ PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options)
     c.k = tly_py_kernel_of(self);
     c.s = PyModule_GetState(c.k->module);
     int status = take_arguments(&c, args, options);
-    for (int i = 0; status == 0 && i < TENSORS; i++) {
+    for (int i = 0; status == 0 && i < TLY_PY_TENSOR_COUNT; i++) {
         status = view_one(&c, i);
     }
-    if (status == 0 && c.given[OUT] != NULL) {
-        result = run(&c) == 0 ? Py_NewRef(c.given[OUT]) : NULL;
+    if (status == 0 && c.given[TLY_PY_TENSOR_OUT] != NULL) {
+        result = run(&c) == 0 ? Py_NewRef(c.given[TLY_PY_TENSOR_OUT]) : NULL;
     } else if (status == 0) {
         result = result_new(&c);
     }
-    for (int i = 0; i < TENSORS; i++) {
+    for (int i = 0; i < TLY_PY_TENSOR_COUNT; i++) {
         if (c.viewed >> i & 1) {
             tly_py_view_end(&c.views[i]);
         }

@@ -15,6 +15,7 @@
  *   memory.c   memory for results of other namespaces
  *   bridge.c   tensors of torch that are more than their elements
  *   fork.c     forks
+ *   tensors.c  what a word says of tensors
  *   words.c    words in full, and their gradients, for bridges
  *   errors.c   exceptions
  */
@@ -141,6 +142,9 @@ int tly_py_add_operators(PyObject *module);
 
 /* kernel.c: the type tally.Kernel, and the functions that take words; -1 with an exception. */
 int tly_py_add_kernel(PyObject *module, tly_py_state *s);
+
+/* tensors.c: the tensors of a word, for bridges; -1 with an exception. */
+int tly_py_add_tensors(PyObject *module);
 
 /* words.c: what bridges ask about words; -1 with an exception. */
 int tly_py_add_words(PyObject *module);

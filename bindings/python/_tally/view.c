@@ -212,11 +212,14 @@ int tly_py_view_finish(tly_py_state *s, tly_py_view *v)
         return tly_py_fail(s, v->field, "x.copy()", "the array is not aligned to its elements");
     }
     int64_t step = 1;
+    int is_empty = 0;
     v->packed = 1;
     for (int i = shape->rank - 1; i >= 0; i--) {
         v->packed &= shape->sizes[i] == 1 || v->strides[i] == step;
-        step *= shape->sizes[i] > 0 ? shape->sizes[i] : 1;
+        is_empty |= shape->sizes[i] == 0;
+        step *= shape->sizes[i];
     }
+    v->packed |= is_empty; /* whatever its strides are */
     return 0;
 }
 
