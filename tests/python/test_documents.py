@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/python.md, docs/onnx.md, docs/torch.md and README.md, one after another, as a reader types them."""
+"""The examples of pages about Python, one after another, as a reader types them."""
 import doctest
 import pathlib
 import re
@@ -11,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("page, libraries", [("docs/python.md", ()), ("README.md", ()),
-                                             ("docs/onnx.md", ("onnx", "onnxruntime")), ("docs/torch.md", ("torch",))])
+                                             ("docs/onnx.md", ("onnx", "onnxruntime")), ("docs/torch.md", ("torch",)),
+                                             ("docs/jax.md", ("jax",)), ("docs/dask.md", ("dask",))])
 def test_page(page, libraries):
     for library in libraries:
         need(library)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tally.jax and tally.dask share: the names of dtypes, and how a call becomes a word."""
+
+import operator
+
+import numpy
+
+NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64",
+         "int32": "i32", "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32",
+         "uint16": "u16", "uint8": "u8", "bool": "bool"}
+
+ADDS = "sum", "prod", "cumsum", "cumprod"
+# Their results are i64 unless the word says more.
+INDICES = "argmax", "argmin", "cumargmax", "cumargmin"
+
+
+def name_of(dtype):
+    """The name in Tally of a dtype, which may be its name already."""
+    if isinstance(dtype, str) and dtype in NAMES.values():
+        return dtype
+    name = dtype if isinstance(dtype, str) and dtype in NAMES else numpy.dtype(dtype).name
+    if name not in NAMES:
+        raise TypeError(f"dtype: elements of {name} have no name in Tally")
+    return NAMES[name]
+
+
+def is_float(name):
+    return "f" in name
+
+
+def index_of(axis):
+    if isinstance(axis, bool):
+        raise TypeError("axis: an axis is a number, not a bool")
+    return operator.index(axis)
+
+
+def common(order="run", acc=None, nan="propagate", last=False):
+    """The options that scans and reductions share."""
+    return ("last" if last else None, f"order={order}" if order != "run" else None,
+            f"acc={name_of(acc)}" if acc is not None else None,
+            f"nan={nan}" if nan != "propagate" else None)
+
+
+def join(op, given, out, shape, *options):
+    """The word with those options that are neither None nor empty."""
+    dtypes = given if out == given and op not in INDICES else f"{given}>{out}"
+    sizes = "x".join(map(str, shape)) or "scalar"
+    return ":".join(filter(None, (op, dtypes, sizes, ",".join(filter(None, options)))))
