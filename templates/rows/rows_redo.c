@@ -108,15 +108,21 @@ static int64_t vector_bytes(const tly_rows *r)
     return (int64_t)r->c->lanes * r->c->acc_bytes;
 }
 
+/* Vectors of a step that is done again. Without a fast mode it may be longer than a safe one. */
+static int64_t vectors_again(const tly_rows *r)
+{
+    return r->unroll > SAFE_UNROLL ? r->unroll : SAFE_UNROLL;
+}
+
 int64_t tly_rows_work_bytes(const tly_rows *r)
 {
-    return SAFE_UNROLL * (2 + (int64_t)r->pairs) * vector_bytes(r);
+    return vectors_again(r) * (2 + (int64_t)r->pairs) * vector_bytes(r);
 }
 
 static kir_value masks_at(tly_rows *r, kir_value k)
 {
     kir_value masks = ptradd(r->c, r->work,
-                             imm(r->c, SAFE_UNROLL * (1 + r->pairs) * vector_bytes(r)));
+                             imm(r->c, vectors_again(r) * (1 + r->pairs) * vector_bytes(r)));
     return tly_at(r->c, masks, k, vector_bytes(r));
 }
 
