@@ -99,7 +99,8 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
     carried *e = (carried *)face;
     tly_layout l;
     drop(e);
-    if (!tally_op_is_scan((tally_op)d->op) || d->every)
+    const int tells_index = tly_operations[d->op].family == TLY_INDICES; /* which has no carry */
+    if (!tally_op_is_scan((tally_op)d->op) || tells_index || d->every)
         return make(e, d, plan, error);
     tly_layout_of(d, &l);
     tly_random r = tly_random_seed((uint64_t)l.length * 31 + (uint64_t)l.rows, (uint64_t)d->op);

@@ -102,8 +102,6 @@ static kir_value combine_sum(tly_build *c, const kir_value *p, const kir_value *
     return kir_tuple(c->b, 2, v);
 }
 
-/* The element again, from its place: templates say where elements lie. Devices have no unaligned
- * loads, and narrow elements have loads of their own. */
 /* Where lane i of a vector lies whose first lane lies at p. The last lane that is there stands for
  * those that are not. */
 static kir_value lane_at(tly_build *c, const tly_place *at, int tensor, kir_value p, unsigned i)
@@ -114,11 +112,15 @@ static kir_value lane_at(tly_build *c, const tly_place *at, int tensor, kir_valu
     return ptradd(c, p, mul(c, lane, step));
 }
 
+/* The element again, from its place: templates say where elements lie. Devices have no unaligned
+ * loads, and narrow elements have loads of their own. bf16 in pairs lie in other lanes than their
+ * places say: only words without expressions have them, and Tally's own operators of no such word
+ * ask for a place along lanes. */
 static kir_value again(tly_build *c, kir_value x, const tly_place *at)
 {
     unsigned lanes = kir_type_of(c->b, x).lanes, bytes = c->bytes[TLY_IN];
     int by_device = kir_workgroup_of(c->b) > 0;
-    if (at->address == NULL || (by_device && bytes < 4))
+    if (at->address == NULL || (by_device && bytes < 4) || (lanes > 1 && tly_plan_pairs(c->p)))
         return x;
     kir_value p = at->address(c, at, TLY_IN);
     kir_type type = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1);

@@ -81,9 +81,10 @@ int tly_target_flushes(const tally_device *target)
 
 int tly_target_may(const tally_device *target)
 {
-    if (target == NULL || strncmp(target->selector, "vulkan", 6) != 0)
+    if (target == NULL)
         return 0;
-    return TLY_CUTS_LANES | (tly_target_flushes(target) ? TLY_FLUSHES : 0);
+    return (strncmp(target->selector, "vulkan", 6) == 0 ? TLY_CUTS_LANES : 0) |
+           (tly_target_flushes(target) ? TLY_FLUSHES : 0);
 }
 
 /* 64 bits of an integer's kind, in which some reductions add that end in f64 (other means of

@@ -57,7 +57,8 @@ int tly_gpu_has_block(const tly_problem *p)
 int tly_has_index(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_of(p);
-    return o->parts > 1 && o->part[1] == TLY_PART_INDEX;
+    const int has = o->parts > 1 && o->part[1] == TLY_PART_INDEX;
+    return has && (tly_reduces(p->form) || o->outputs == TLY_OUT_RUNNING);
 }
 
 unsigned tly_lane_bytes(const tly_problem *p)
