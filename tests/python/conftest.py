@@ -65,6 +65,10 @@ def need(library, because=None):
         pytest.skip(f"skipped: {library}", allow_module_level=True)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--write", action="store_true", help="renew the pictures of docs/python-tutorial.md")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)

@@ -6,7 +6,7 @@ array([[  2.,   2.,   6.],
        [  3.,  24., 168.]], dtype=float32)
 
 Arrays of numpy, torch, JAX and every library with a buffer or __dlpack__ come and go without a copy.
-Importing this module imports none of them. docs/python.md is the tutorial.
+Importing this module imports none of them. docs/python.md explains all of it; docs/python-tutorial.md is a tutorial.
 """
 from ._tally import (
     Device, Error, Kernel, Unsupported, __version__, argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum,
