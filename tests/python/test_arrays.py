@@ -145,6 +145,15 @@ def test_bfloat16(rng):
     assert tally.cumsum(x, axis=0, out=y) is y
 
 
+def test_scalars_of_bfloat16():
+    """Whose buffers numpy gives without a format, and by another exception than those of arrays."""
+    top = tally.max(np.array([1, 3, 2], ml_dtypes.bfloat16))
+    assert type(top) is ml_dtypes.bfloat16 and tally.sum(top) == 3 and tally.cumsum(top).tolist() == [3]
+    assert tally.sum(top, dtype="f32").dtype == np.float32
+    with pytest.raises(TypeError, match="elements of format 'float8_e4m3' have no name in Tally"):
+        tally.sum(ml_dtypes.float8_e4m3(1))
+
+
 def test_other_arrays():
     buffers = [array.array("f", [1, 2, 3]), memoryview(np.array([1, 2, 3], "f4")), b"\1\2\3",
                np.array([1, 2, 3], "f4").view(np.ndarray), [1.0, 2.0, 3.0], (1, 2, 3)]

@@ -140,26 +140,30 @@ static int refuse_format(const char *field, const char *format)
                          "elements of format '%s' have no name in Tally", format);
 }
 
-/* numpy has no format for these. 1: they are bfloat16, and the buffer is there without one. */
+/* numpy has no format for these: arrays raise a ValueError, scalars a TypeError. 1: they are
+ * bfloat16, and the buffer is there without one. */
 static int without_format(tly_py_state *s, tly_py_view *v, PyObject *x)
 {
     PyObject *type, *value, *trace;
-    if (!PyErr_ExceptionMatches(PyExc_ValueError)) {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
         return -1;
     }
     PyErr_Fetch(&type, &value, &trace);
+    const int bf16 = tly_py_has_dtype(s, x, "bfloat16");
+    PyObject *dtype = bf16 ? NULL : PyObject_GetAttr(x, s->names[TLY_PY_DTYPE]);
+    if (!bf16 && dtype == NULL) { /* the exporter's own error says more */
+        PyErr_Restore(type, value, trace);
+        return -1;
+    }
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    if (tly_py_has_dtype(s, x, "bfloat16")) {
+    if (bf16) {
         return PyObject_GetBuffer(x, &v->buffer, PyBUF_STRIDES) == 0 ? 1 : -1;
     }
-    PyObject *dtype = PyObject_GetAttr(x, s->names[TLY_PY_DTYPE]);
-    if (dtype != NULL) {
-        tly_py_refuse(PyExc_TypeError, field_of_dtype(v->field), NULL,
-                      "elements of format '%S' have no name in Tally", dtype);
-        Py_DECREF(dtype);
-    }
+    tly_py_refuse(PyExc_TypeError, field_of_dtype(v->field), NULL,
+                  "elements of format '%S' have no name in Tally", dtype);
+    Py_DECREF(dtype);
     return -1;
 }
 
