@@ -35,6 +35,20 @@ def test_include_initial_into_a_view():
         tally.cumulative_sum(np.ones((2, 2)), axis=1, include_initial=True, out=np.empty((2, 2)))
 
 
+def test_include_initial_beside_its_input():
+    """The first elements, which no kernel writes, are not written into the input either."""
+    memory = np.arange(8.0)
+    for out in (memory[2:7], memory[:5], memory[3:8], memory[4::-1], memory[6:1:-1]):
+        with pytest.raises(tally.Error, match="^out: the regions of input and output overlap"):
+            tally.cumulative_sum(memory[2:6], include_initial=True, out=out)
+    shared = np.lib.stride_tricks.as_strided(memory, (2, 3), (16, 8))
+    with pytest.raises(tally.Error, match="^out: "):
+        tally.cumulative_sum(np.ones((2, 2)), axis=1, include_initial=True, out=shared)
+    assert (memory == np.arange(8)).all()
+    assert tally.cumulative_sum(memory[3:6], include_initial=True, out=memory[2:6]).tolist() == [0, 3, 7, 12]
+    assert tally.cumulative_sum(memory[6:], include_initial=True, out=memory[:3]).tolist() == [0, 6, 13]
+
+
 def test_in_place(rng):
     for x in (rng.random((4, 5)), rng.random((5, 4)).T, rng.random((4, 10))[:, ::-2]):
         wanted = np.cumprod(x, axis=1)

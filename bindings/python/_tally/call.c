@@ -119,6 +119,29 @@ static void fill_initial(const tly_py_call *c, char *out)
     }
 }
 
+/* What a run checks of the output, for all of it, as the kernel knows nothing of the first elements:
+ * no two share an address, and none lies in the input's region, unless the scan is in place. */
+static int check_whole(const tly_py_call *c, const char *out)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_extent in, whole;
+    tally_descriptor d;
+    memcpy(&d, &c->d, (size_t)c->d.size);
+    d.sizes[d.axis]++;
+    if (tally_descriptor_extent(&c->d, &in, NULL, &error) != TALLY_OK ||
+        tally_descriptor_extent(&d, NULL, &whole, &error) != TALLY_OK) {
+        tly_py_raise(c->s, &error);
+        return -1;
+    }
+    const int64_t distance = (intptr_t)out - (intptr_t)c->in.data;
+    const int64_t first = d.out_strides[d.axis] * tly_py_bytes(c->shown_as);
+    if (distance + first != 0 && distance + whole.low < in.end && in.low < distance + whole.end) {
+        return tly_py_fail(c->s, "out", "pass an array of its own",
+                           "the regions of input and output overlap");
+    }
+    return 0;
+}
+
 /* --- results ---------------------------------------------------------------------------------- */
 
 static void take_strides(tly_py_call *c, const int64_t *strides)
@@ -144,7 +167,7 @@ static int compute_to(tly_py_call *c, char *out, const int64_t *strides)
     }
     take_strides(c, strides != NULL ? strides : packed);
     const int64_t bytes = tly_py_bytes(c->shown_as);
-    if (compute(c, out + c->d.out_strides[c->d.axis] * bytes) != 0) {
+    if (check_whole(c, out) != 0 || compute(c, out + c->d.out_strides[c->d.axis] * bytes) != 0) {
         return -1;
     }
     fill_initial(c, out);
