@@ -4,6 +4,7 @@ import ast
 import doctest
 import inspect
 import pathlib
+import re
 
 import numpy
 import pytest
@@ -48,6 +49,13 @@ def test_options_are_taken(name):
     for kind, option, default in of_function(getattr(tally, name)):
         if kind == "KEYWORD_ONLY" and name not in ("kernel", "inspect", "warm"):
             getattr(tally, name)(numpy.ones(3), **{option: default})
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_options_are_explained(name):
+    text = inspect.getdoc(getattr(tally, name))
+    options = [option for kind, option, _ in of_function(getattr(tally, name)) if kind == "KEYWORD_ONLY"]
+    assert [option for option in options if not re.search(rf"\b{option}\b", text)] == []
 
 
 def test_classes():

@@ -356,6 +356,8 @@ static PyType_Spec kernel_spec = {
 static PyMethodDef functions[] = {
     { "kernel", (PyCFunction)(void (*)(void))kernel, METH_VARARGS | METH_KEYWORDS,
       "kernel(word, *, device=None, plan=None)\n--\n\nMakes the kernel of a word.\n\n"
+      "device: 'cpu', a CPU level such as 'cpu:x86-64-v3', or a Vulkan device.\n"
+      "plan: choices to force, such as 'unroll=1'.\n\n"
       ">>> k = tally.kernel('cumsum:f32:4:axis=0,a=f32,map=x*a')\n"
       ">>> k(numpy.ones(4, 'f4'), a=numpy.arange(4, dtype='f4'))\n"
       "array([0., 1., 3., 6.], dtype=float32)" },
@@ -363,10 +365,12 @@ static PyMethodDef functions[] = {
       "inspect(word, stage='plan', *, device=None, profile=None, plan=None)\n--\n\n"
       "Shows a stage of a kernel: word, plan, kir, llvm, asm, spirv (bytes), spvasm, reasons,\n"
       "launch, choices or order.\n\n"
+      "device, plan: as of tally.kernel.\n"
+      "profile: the text of a profile, which stands for a Vulkan device.\n\n"
       ">>> tally.inspect('cumsum:f32:4:axis=-1', 'word')\n'cumsum:f32:4:axis=0\\n'" },
     { "warm", (PyCFunction)(void (*)(void))warm, METH_VARARGS | METH_KEYWORDS,
       "warm(words, *, device=None)\n--\n\nMakes the kernels of words, so that later calls find "
-      "them.\n\n>>> tally.warm(['cumsum:f32:64x64:axis=1'])" },
+      "them.\n\ndevice: as of tally.kernel.\n\n>>> tally.warm(['cumsum:f32:64x64:axis=1'])" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -18,14 +18,19 @@
 #define FOLD_PICK (FOLD | BIT(NAN))
 #define FOLD_INDEX (RUNS | BIT(DTYPE) | BIT(KEEPDIMS) | BIT(LAST) | BIT(NAN))
 
+#define OUT "out: an array for the result, of its shape and dtype, which is returned."
 #define AXIS_OF_SCAN \
-    "axis: the axis; may be left out for one dimension.\n" \
-    "out: an array for the result, of its shape and dtype; x itself will do.\n"
+    "axis: the axis; may be left out for one dimension.\n" OUT \
+    " x itself will do, if\nit is such an array.\n"
 #define DIRECTIONS \
     "exclusive: an element of the result does not include its own element of x.\n" \
     "reverse: from the axis' end to its start.\n"
-#define AXES "axis: an axis, a tuple of axes, or None for all.\n"
-#define RUN_OPTIONS "threads, device: see the tutorial (docs/python.md).\n"
+#define AXES "axis: an axis, a tuple of axes, or None for all.\n" OUT "\n"
+#define ORDER "order: 'run', or 'serial' for the order of a plain loop.\n"
+#define ORDER_ACC ORDER "acc: 'f64' accumulates f32, f16 and bf16 in f64.\n"
+#define RUN_OPTIONS \
+    "threads: the most threads of this call.\n" \
+    "device: 'cpu', a CPU level such as 'cpu:x86-64-v3', or a Vulkan device.\n"
 #define WIDENED \
     "dtype: of the result. By default that of x; of bools and integers below 64 bits\n" \
     "the integer of 64 bits with the same sign.\n"
@@ -37,37 +42,39 @@
 #define SCAN_WIDE_TEXT(name, what, example) \
     name "(x, /, *, axis=None, dtype=None, out=None, exclusive=False, reverse=False, " \
          "order='run', acc=None, threads=None, device=None)\n--\n\n" what \
-         " along an axis.\n\n" SCAN_SHAPE AXIS_OF_SCAN WIDENED DIRECTIONS \
-         "order: 'run' or 'serial'. acc: 'f64' accumulates f32, f16 and bf16 in " \
-         "f64.\n" RUN_OPTIONS RAISES "\n" example
+         " along an axis.\n\n" SCAN_SHAPE AXIS_OF_SCAN WIDENED DIRECTIONS ORDER_ACC \
+             RUN_OPTIONS RAISES "\n" example
 #define SCAN_PICK_TEXT(name, what, example) \
     name "(x, /, *, axis=None, out=None, exclusive=False, reverse=False, order='run', " \
          "nan='propagate', threads=None, device=None)\n--\n\n" what \
-         " along an axis, of every dtype.\n\n" SCAN_SHAPE AXIS_OF_SCAN DIRECTIONS NANS \
+         " along an axis, of every dtype.\n\n" SCAN_SHAPE AXIS_OF_SCAN DIRECTIONS ORDER NANS \
              RUN_OPTIONS RAISES "\n" example
 #define FOLD_WIDE_TEXT(name, what, dtypes, example) \
     name "(x, /, *, axis=None, dtype=None, out=None, keepdims=False, order='run', acc=None, " \
-         "threads=None, device=None)\n--\n\n" what " over axes.\n\n" FOLD_SHAPE AXES dtypes \
-         "order: 'run' or 'serial'. acc: 'f64' accumulates f32, f16 and bf16 in " \
-         "f64.\n" RUN_OPTIONS RAISES "\n" example
+         "threads=None, device=None)\n--\n\n" what \
+         " over axes.\n\n" FOLD_SHAPE AXES dtypes ORDER_ACC RUN_OPTIONS RAISES "\n" example
 #define FOLD_LOG_TEXT(name, what, dtypes, example) \
     name "(x, /, *, axis=None, dtype=None, out=None, keepdims=False, order='run', " \
-         "threads=None, device=None)\n--\n\n" what " over axes.\n\n" FOLD_SHAPE AXES dtypes \
-         "order: 'run' or 'serial'.\n" RUN_OPTIONS RAISES "\n" example
+         "threads=None, device=None)\n--\n\n" what \
+         " over axes.\n\n" FOLD_SHAPE AXES dtypes ORDER RUN_OPTIONS RAISES "\n" example
 #define FOLD_PICK_TEXT(name, what, example) \
     name "(x, /, *, axis=None, out=None, keepdims=False, order='run', nan='propagate', " \
          "threads=None, device=None)\n--\n\n" what \
-         " over axes, of every dtype.\n\n" FOLD_SHAPE AXES NANS RUN_OPTIONS RAISES "\n" example
+         " over axes, of every dtype.\n\n" FOLD_SHAPE AXES ORDER NANS RUN_OPTIONS RAISES \
+         "\n" example
 #define FOLD_INDEX_TEXT(name, what, example) \
     name "(x, /, *, axis=None, dtype=None, out=None, keepdims=False, last=False, " \
          "nan='propagate', threads=None, device=None)\n--\n\n" what \
-         " among the elements of the reduced axes.\n\n" FOLD_SHAPE AXES \
+         " among the elements of the reduced axes.\n\n" FOLD_SHAPE \
+         "Over several axes an index counts their elements in C order.\n" AXES \
          "dtype: i64 (the default), i32, u64 or u32.\n" \
          "last: of equal elements the last one wins, not the first.\n" NANS RUN_OPTIONS RAISES \
          "\n" example
 #define CUMULATIVE_TEXT(name, what, example) \
     name "(x, /, *, axis=None, dtype=None, include_initial=False, out=None)\n--\n\n" what \
-         " along an axis, as the array API has it.\n\n" AXIS_OF_SCAN WIDENED \
+         " along an axis, as the array API has it.\n\n" \
+         "The result has the shape of x, or with include_initial one more along the " \
+         "axis.\n" AXIS_OF_SCAN WIDENED \
          "include_initial: the axis begins with one more element, that of no elements.\n" RAISES \
          "\n" example
 
@@ -93,7 +100,7 @@
        "cumlogsumexp(x, /, *, axis=None, out=None, exclusive=False, reverse=False, " \
        "order='run', threads=None, device=None)\n--\n\n" \
        "Logarithms of cumulative sums of exponentials along an axis, of floats.\n\n" SCAN_SHAPE \
-           AXIS_OF_SCAN DIRECTIONS RUN_OPTIONS RAISES "\n" \
+           AXIS_OF_SCAN DIRECTIONS ORDER RUN_OPTIONS RAISES "\n" \
        ">>> tally.cumlogsumexp([0.0, 0.0])\narray([0.        , 0.69314718])") \
     XX(cumulative_sum, CUMSUM, WIDE, CUMULATIVE, \
        CUMULATIVE_TEXT("cumulative_sum", "Cumulative sums", \
