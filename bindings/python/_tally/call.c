@@ -119,8 +119,9 @@ static void fill_initial(const tly_py_call *c, char *out)
     }
 }
 
-/* What a run checks of the output, for all of it, as the kernel knows nothing of the first elements:
- * no two share an address, and none lies in the input's region, unless the scan is in place. */
+/* What a run checks of the output, for all of it, as the kernel knows nothing of the first
+ * elements: no two share an address, and none lies in the input's region, unless the scan is in
+ * place. */
 static int check_whole(const tly_py_call *c, const char *out)
 {
     tally_error error = TALLY_ERROR_INIT;
