@@ -91,12 +91,18 @@ static int is_taken(tly_recurring *c, const char *word, size_t way, const char *
     return s == TALLY_OK;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { SHARE = 5 }; /* of the shapes one in so many, as the interpreter takes ten times as long */
+#else
+enum { SHARE = 1 };
+#endif
+
 /* `trips`: of loops, at most, so that scans take many dispatches; 0: the device's own limit. */
 static void try_plans(int in_pieces, uint32_t trips)
 {
     tly_recurring *c = malloc(sizeof *c);
     cr_assert_not_null(c);
-    for (size_t m = 0; m < COUNT(made); m++) {
+    for (size_t m = 0; m < COUNT(made); m += SHARE) {
         int taken = 0;
         for (size_t w = 0; w < COUNT(ways); w++) {
             tly_caps caps = tly_profile_caps(profiles[(m + w) % COUNT(profiles)]);
