@@ -116,8 +116,10 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->header_bytes >= l->block_bytes && plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
+        const int of_segments = l->pass[i].items == TLY_ITEMS_SEGMENTS ||
+                                l->pass[i].items == TLY_ITEMS_STATES;
         sound = l->pass[i].items <= TLY_ITEMS_STATES && l->pass[i].per_group > 0 &&
-                l->pass[i].workgroup > 0;
+                l->pass[i].workgroup > 0 && (!of_segments || g->segments > 0);
     }
     if (!sound) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
@@ -319,8 +321,11 @@ static uint32_t aligned_strides(const list *a)
 static int goes_on(const tly_gpu_steps *steps, const int64_t *operand, uint32_t position,
                    int64_t index)
 {
+    if (steps->count == 0) {
+        return 0;
+    }
     const tly_gpu_step *before = &steps->step[steps->count - 1];
-    return steps->count > 0 && before->position == position && before->first_index == index &&
+    return before->position == position && before->first_index == index &&
            memcmp(before->operand, operand, sizeof before->operand) == 0;
 }
 

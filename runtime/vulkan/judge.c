@@ -32,10 +32,11 @@ static int in_lanes(const tly_problem *p, const tly_gpu_plan *plan)
     return tly_reduces(p->form) ? p->form == TLY_REDUCED_LANES : tly_gpu_takes_lanes(plan);
 }
 
-static int pass_stands(const tly_gpu_pass *pass)
+static int pass_stands(const tly_gpu_pass *pass, const tly_problem *p)
 {
-    return pass->items <= TLY_ITEMS_STATES && pass->per_group >= 1 &&
-           pass->per_group <= MOST_WORKGROUP && pass->workgroup >= 1 &&
+    const int of_segments = pass->items == TLY_ITEMS_SEGMENTS || pass->items == TLY_ITEMS_STATES;
+    return pass->items <= TLY_ITEMS_STATES && (!of_segments || p->segmented != 0) &&
+           pass->per_group >= 1 && pass->per_group <= MOST_WORKGROUP && pass->workgroup >= 1 &&
            pass->workgroup <= MOST_WORKGROUP && (pass->subgroup & (pass->subgroup - 1)) == 0 &&
            pass->subgroup <= MOST_WORKGROUP;
 }
@@ -58,7 +59,7 @@ int tly_vk_launch_stands(const tly_gpu_launch *l, const tly_problem *p, const tl
                  strncmp(l->template_name, tly_gpu_template_name(plan), sizeof l->template_name) ==
                      0;
     for (uint32_t i = 0; stands && i < l->passes; i++) {
-        stands = pass_stands(&l->pass[i]);
+        stands = pass_stands(&l->pass[i], p);
     }
     return stands;
 }
