@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/python-tutorial.md computes what it says and draws the pictures that it shows. With --write the pictures of docs/ are
-renewed: tests/python/run BUILD/bindings/python --write tests/python/test_tutorial.py"""
+"""docs/python-tutorial.md computes what it says and draws the pictures that it shows. With --write the pictures of docs/tutorial
+are renewed: tests/python/run BUILD/bindings/python --write tests/python/test_tutorial.py"""
 import os
 import re
 import shutil
@@ -33,14 +33,14 @@ def test_tutorial(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     matplotlib.rcdefaults()  # not those of the user's files
     run_page(PAGE)
-    shown = re.findall(r"^!\[.+\]\((.+\.svg)\)$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M)
+    shown = re.findall(r"^!\[.+\]\(tutorial/(.+\.svg)\)$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M)
     assert len(shown) == 5 and sorted(shown) == sorted(path.name for path in tmp_path.iterdir())
     for name in shown:
-        drawn, kept = tmp_path / name, ROOT / "docs" / name
+        drawn, kept = tmp_path / name, ROOT / "docs/tutorial" / name
         assert drawn.stat().st_size < LARGEST
         if request.config.getoption("--write"):
             shutil.copy(drawn, kept)
-        assert same_picture(drawn.read_text(), kept.read_text()), f"docs/{name} is old: --write renews it"
+        assert same_picture(drawn.read_text(), kept.read_text()), f"docs/tutorial/{name} is old: --write renews it"
 
 
 @pytest.mark.parametrize("old, new, same", [("12.340", "12.341", True), ("12.34", "12.36", False), ("blue", "red", False),
