@@ -86,7 +86,7 @@ def main():
     torch, jax = optional("torch"), optional("jax")
     if torch:
         torch.set_num_threads(1)
-    print("| 12 elements, beside | the peer's time / Tally's | Tally's, of numpy.cumprod's |\n|---|---|---|")
+    print("| 12 elements, beside | the peer's time / Tally's | Tally's time / numpy.cumprod's |\n|---|---|---|")
     base = None
     for name, own, peer in small(numpy, tally, torch, jax):
         found = medians({"own": own, "peer": peer}, options.rounds * 5)

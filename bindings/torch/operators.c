@@ -93,7 +93,7 @@ static tally_status take_axes(tly_torch_call *c)
     return TALLY_OK;
 }
 
-/* The words truncate these of integers, which nobody expects of torch. */
+/* Of integers, the words truncate these results; users of torch expect floats. */
 static tally_status refuse_integers(tly_torch_call *c)
 {
     const int32_t op = c->descriptor.op;

@@ -269,14 +269,14 @@ static void scan_positions(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     tly_region cut = { .state = { &k->last } };
-    if (k->chunk > 0 && tly_linear_rounds(c)) {
+    if (k->chunk > 0 && tly_is_floating(c)) {
         emit_if(c, &cut, less(c, imm(c, k->chunk), arg(c, KIR_ARG_LENGTH)));
         scan_chunks(k, from, to);
         emit_else(c, &cut);
     }
     k->pass = TLY_LINEAR_RESULTS;
     scan_part(k, from, to);
-    if (k->chunk > 0 && tly_linear_rounds(c))
+    if (k->chunk > 0 && tly_is_floating(c))
         emit_end(c, &cut);
 }
 

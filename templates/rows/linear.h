@@ -65,8 +65,6 @@ void tly_linear_carry(tly_linear *k, tly_region *l);
 
 /* ---- chunks (linear_chunks.c) ---- */
 
-/* 1: chunks of such accumulators have totals that are other values than their last results. */
-int tly_linear_rounds(const tly_build *c);
 void tly_linear_begin_total(tly_linear *k);
 /* A piece whose vector is scanned, or a single element, joins the total. */
 void tly_linear_add(tly_linear *k, const tly_piece *p);

@@ -14,11 +14,6 @@
  */
 #include "linear.h"
 
-int tly_linear_rounds(const tly_build *c)
-{
-    return tly_is_floating(c);
-}
-
 /* 1: words with heads, also before any is marked. */
 static int drops_states(const tly_build *c)
 {
@@ -67,7 +62,7 @@ void tly_linear_carry(tly_linear *k, tly_region *l)
 void tly_linear_begin_total(tly_linear *k)
 {
     tly_build *c = k->c;
-    const int recurs = tly_operator_of(c->p)->applies, rounds = tly_linear_rounds(c);
+    const int recurs = tly_operator_of(c->p)->applies, rounds = tly_is_floating(c);
     const kir_type bits = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
     k->total = (tly_piece){ .state = tly_neutral(c, c->vec) };
     if (recurs)
@@ -194,7 +189,7 @@ kir_value tly_linear_combine(tly_linear *k)
         total.factor = kir_load(c->b, c->acc, record, FACTOR, c->acc_bytes);
     if (drops_states(c))
         total.keeps = kir_load(c->b, bits, record, KEEPS, c->acc_bytes);
-    if (tly_linear_rounds(c)) {
+    if (tly_is_floating(c)) {
         kir_value valid = kir_load(c->b, word_type(), record, VALID, 4);
         counts = differ(c, valid, constant(c, word_type(), 0));
         counts = band(c, counts, is_within(c, tly_linear_magnitude(c, before), MOST_CARRY));

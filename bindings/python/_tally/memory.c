@@ -44,7 +44,7 @@ static void delete_old(dl_managed_old *m)
     give_back(owner);
 }
 
-/* Of a capsule that nobody took. */
+/* Destroys the tensor of a capsule that no consumer has taken. */
 static void forget_capsule(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {

@@ -15,7 +15,7 @@ DTYPES = FLOATS + ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
 
 
 def options_of(text):
-    """The options between commas, of which those in parentheses belong to an expression."""
+    """Splits options at commas. A comma in parentheses belongs to an expression."""
     options, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")

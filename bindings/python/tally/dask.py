@@ -29,7 +29,7 @@ _kernel = _functools.lru_cache(maxsize=1024)(_tally.kernel)
 # The reduction that makes the total of a chunk; that of linrec is the state behind it.
 _TOTALS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min",
            "cumlogsumexp": "log_sum_exp", "linrec": None}
-_SCRATCH_BYTES = 1 << 19  # results that nobody reads stay in a core's cache
+_SCRATCH_BYTES = 1 << 19  # of results that are discarded, so that they stay in a core's cache
 
 
 @_dataclasses.dataclass(frozen=True)
