@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/torch_bridge.py: tally.torch beside PyTorch in one process, one thread, f32 (docs/torch.md). Each line has
+"""bench/bindings/torch_bridge.py: tally.torch beside PyTorch in one process, one thread, f32 (docs/torch.md). Each line has
 Tally's time, PyTorch's, and PyTorch's divided by Tally's. Needs both in PYTHONPATH; takes 40 s."""
 import platform
 import time
