@@ -230,7 +230,7 @@ void emit_carry(tly_region *r, unsigned count, kir_value *variables);
 
 /* for (i = lo; i < hi; i += step): i64, or on GPUs i32; step > 0. */
 void emit_for(const tly_build *c, tly_region *r, kir_value lo, kir_value hi, kir_value step);
-/* The same, on GPUs: no further trip once the first variable, an i1, is false. */
+/* The same: no further trip once the first variable, an i1, is false. */
 void emit_for_while(const tly_build *c, tly_region *r, kir_value lo, kir_value hi, kir_value step);
 void emit_if(const tly_build *c, tly_region *r, kir_value cond);
 void emit_unless(const tly_build *c, tly_region *r, kir_value cond);

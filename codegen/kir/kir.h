@@ -120,7 +120,7 @@ typedef uint32_t kir_value; /* 0 is no value */
 /* Flags of instructions. */
 enum {
     KIR_STREAM = 1, /* store: non-temporal, needs natural alignment of the whole vector */
-    KIR_WHILE = 2   /* for, GPU: goes on only while the first carried value, an i1, is true */
+    KIR_WHILE = 2   /* for: goes on only while the first carried value, an i1, is true */
 };
 
 typedef struct kir_inst {

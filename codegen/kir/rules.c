@@ -23,13 +23,12 @@ const char *kir_rule_for(const struct kir_facts *f)
         }
     }
     if ((f->inst->flags & KIR_WHILE) != 0) {
-        int given = f->inst->operand_count > 3 && f->kernel->workgroup > 0;
-        kir_type first = given ? f->kernel->types[f->kernel->operands[f->inst->operand_first + 3]]
-                               : i64;
+        kir_type first = f->inst->operand_count > 3
+                             ? f->kernel->types[f->kernel->operands[f->inst->operand_first + 3]]
+                             : i64;
         return kir_same_type(first, KIR_TYPE(KIR_I1, 1))
                    ? NULL
-                   : "while is of kernels with a workgroup, and asks the first carried value, an "
-                     "i1";
+                   : "while asks the first carried value, an i1";
     }
     return NULL;
 }

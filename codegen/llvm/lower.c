@@ -45,13 +45,23 @@ static LLVMValueRef phi_of(const tly_lowering *l, kir_value number, const char *
     return LLVMBuildPhi(l->builder, tly_lower_type(l, l->kernel->types[number]), name);
 }
 
+/* Whether a loop takes a trip: i < hi, and of a while its first carried value as well. */
+static LLVMValueRef takes_trip(tly_lowering *l, const kir_inst *loop, LLVMValueRef i,
+                               const kir_inst *carried, unsigned first)
+{
+    LLVMValueRef below = LLVMBuildICmp(l->builder, LLVMIntSLT, i, tly_operand(l, loop, 1), "");
+    if ((loop->flags & KIR_WHILE) == 0)
+        return below;
+    return LLVMBuildAnd(l->builder, below, tly_operand(l, carried, first), "");
+}
+
 static void open_for(tly_lowering *l, const kir_inst *inst, frame *f)
 {
-    LLVMValueRef lo = tly_operand(l, inst, 0), hi = tly_operand(l, inst, 1);
+    LLVMValueRef lo = tly_operand(l, inst, 0);
     f->before = LLVMGetInsertBlock(l->builder);
     f->body = new_block(l, "loop");
     f->after = new_block(l, "after");
-    LLVMValueRef guard = LLVMBuildICmp(l->builder, LLVMIntSLT, lo, hi, "");
+    LLVMValueRef guard = takes_trip(l, inst, lo, inst, 3);
     if (LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard)) {
         LLVMBuildBr(l->builder, f->body);
     } else {
@@ -77,7 +87,7 @@ static void close_for(tly_lowering *l, frame *f)
     /* What LLVM cannot see to be an induction variable it does not try to strength-reduce, which
      * took half of the compile time; base + index * scale addresses cost nothing instead. */
     next = tly_lower_opaque(l, next, l->arch->scalar_register);
-    LLVMValueRef more = LLVMBuildICmp(l->builder, LLVMIntSLT, next, tly_operand(l, inst, 1), "");
+    LLVMValueRef more = takes_trip(l, inst, next, f->yield, 0);
     LLVMBuildCondBr(l->builder, more, f->body, f->after);
     LLVMAddIncoming(l->values[inst->params_first], &next, &latch, 1);
     enter(l, f->after);

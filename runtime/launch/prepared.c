@@ -57,10 +57,38 @@ int64_t tly_offset_at(const tly_rules *rules, const char *offsets, int64_t i)
     return narrow;
 }
 
+/* Whether one of `count` neighbours falls. Nothing ends these loops early, so that compilers make
+ * vectors of them. */
+#define DEFINE_FALLS(name, type)                                                                   \
+    static int name(const type *offsets, int64_t count)                                            \
+    {                                                                                              \
+        int falls = 0;                                                                             \
+        for (int64_t i = 1; i < count; i++) {                                                      \
+            falls |= offsets[i] < offsets[i - 1];                                                  \
+        }                                                                                          \
+        return falls;                                                                              \
+    }
+DEFINE_FALLS(narrow_fall, int32_t)
+DEFINE_FALLS(wide_fall, int64_t)
+
+/* Whether all are right: those that never fall lie between the first and the last. */
+static int are_offsets(const tly_rules *rules, const char *offsets)
+{
+    const int64_t count = rules->segments + 1;
+    const int is_wide = rules->misaligned[tly_offsets_number(rules)] == 7;
+    const void *first = offsets;
+    return tly_offset_at(rules, offsets, 0) >= 0 &&
+           tly_offset_at(rules, offsets, rules->segments) <= rules->size &&
+           !(is_wide ? wide_fall(first, count) : narrow_fall(first, count));
+}
+
 int64_t tly_offsets_fault(const tly_rules *rules, const tly_pointers *pointers)
 {
     const char *offsets = pointers->at[tly_offsets_number(rules)];
     int64_t before = 0;
+    if (are_offsets(rules, offsets)) {
+        return -1;
+    }
     for (int64_t i = 0; i <= rules->segments; i++) {
         const int64_t offset = tly_offset_at(rules, offsets, i);
         if (offset < before || offset > rules->size) {

@@ -60,17 +60,18 @@ tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from)
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
 {
     const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
-    tly_region clear = { 0 }, l = { 0 };
+    kir_value position = head(c, h->next), here = less(c, position, to), one = imm(c, 1);
+    tly_region clear = { 0 }, l = { .state = { &here, &h->next, &position } };
+    c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
     emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
     kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
     emit_end(c, &clear);
-    kir_value end = heads_before(c, h->next, to);
-    emit_for(c, &l, h->next, end, imm(c, 1));
-    kir_value at = ptradd(c, h->marks, sub(c, head(c, l.i), from));
-    kir_store(c->b, at, 0, constant(c, byte, 1), 1, 0);
+    emit_for_while(c, &l, h->next, arg(c, KIR_ARG_SEGMENTS), one);
+    kir_store(c->b, ptradd(c, c->heads, position), 0, constant(c, byte, 1), 1, 0);
+    h->next = add(c, l.i, one);
+    position = head(c, h->next); /* of the last segment where it ends */
+    here = less(c, position, to);
     emit_end(c, &l);
-    h->next = end;
-    c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
 }
 
 kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
