@@ -144,8 +144,6 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
         if (k->pass == TLY_LINEAR_BOTH)
             tly_linear_watch(k, &p[j]);
         tly_piece_scan(c, &p[j]);
-        if (k->pass == TLY_LINEAR_BOTH)
-            tly_linear_add(k, &p[j]);
         y[j] = tly_piece_join(c, before[j], &p[j]);
         if (products)
             valid = band(c, valid, tly_linear_regular(c, elements, p[j].state, y[j]));
@@ -153,6 +151,8 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
     }
     if (products || tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS))
         valid = tly_is_floating(c) ? band(c, valid, tly_linear_finite(c, y, n)) : valid;
+    if (k->pass == TLY_LINEAR_BOTH)
+        tly_linear_add_step(k, p, n);
     tly_region good = { .state = { &k->last } };
     emit_if(c, &good, valid);
     for (unsigned j = 0; j < n; j++) {

@@ -13,7 +13,7 @@
 typedef struct tly_piece {
     kir_value state;
     kir_value factor; /* recurrences: what the result before the vector is multiplied by; else 0 */
-    kir_value keeps;  /* words with heads: integers, all ones where no state is dropped; else 0 */
+    kir_value keeps;  /* words with heads: where no state is dropped (linear_piece.c); else 0 */
     kir_value heads;  /* ... and i1s, where one is dropped right before the element */
 } tly_piece;
 
@@ -24,7 +24,7 @@ void tly_piece_scan(tly_build *c, tly_piece *p);
 /* What comes before, and the piece behind it. */
 kir_value tly_piece_join(tly_build *c, kir_value before, const tly_piece *p);
 kir_value tly_spread_last(tly_build *c, kir_value v); /* the last lane, in all lanes */
-/* The same of each part. */
+/* The last element's, in all lanes of a vector; `keeps` is one i1. */
 tly_piece tly_piece_last(tly_build *c, const tly_piece *p);
 
 /* ---- the range (linear_range.c) ---- */
@@ -68,6 +68,8 @@ void tly_linear_carry(tly_linear *k, tly_region *l);
 void tly_linear_begin_total(tly_linear *k);
 /* A piece whose vector is scanned, or a single element, joins the total. */
 void tly_linear_add(tly_linear *k, const tly_piece *p);
+/* A step's pieces do, as far as totals are needed beside results. */
+void tly_linear_add_step(tly_linear *k, const tly_piece *p, unsigned n);
 /* Looks at elements before they are scanned. */
 void tly_linear_watch(tly_linear *k, const tly_piece *p);
 /* Replaces the last result by the carry after a chunk that began after `base`. */

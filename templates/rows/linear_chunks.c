@@ -10,7 +10,9 @@
  * are finite. Before the chunk is scanned, the magnitudes of the addends and of c tell the latter:
  * together they stay below the largest number. Decays, gates and masks are such factors. Otherwise
  * the carry is the chunk's last result.
- * Integers need no totals beside results, as every order gives the same ones.
+ * Integers need no totals beside results, as every order gives the same ones. Nor do chunks from
+ * their first head on: the state after it is the result, unless that was computed once more by the
+ * plain loop. Where sums were, the total does not count; products keep theirs.
  */
 #include "linear.h"
 
@@ -46,17 +48,25 @@ static kir_value is_finite(tly_build *c, kir_value x)
     return ule(c, bits, like(c, bits, bits_of(c, INFINITE) - 1));
 }
 
+static void carry_totals(tly_linear *k, tly_region *l)
+{
+    kir_value *const made[] = { &k->total.state, &k->total.factor, &k->total.keeps };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (*made[i] != 0)
+            emit_carry(l, 1, made[i]);
+}
+
 void tly_linear_carry(tly_linear *k, tly_region *l)
 {
     if (k->pass != TLY_LINEAR_TOTAL)
         emit_carry(l, 1, &k->last);
     if (k->pass == TLY_LINEAR_RESULTS)
         return;
-    kir_value *const made[] = { &k->total.state, &k->total.factor, &k->total.keeps, &k->steepest,
-                                &k->addends };
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-        if (*made[i] != 0)
-            emit_carry(l, 1, made[i]);
+    carry_totals(k, l);
+    if (k->steepest != 0)
+        emit_carry(l, 1, &k->steepest);
+    if (k->addends != 0)
+        emit_carry(l, 1, &k->addends);
 }
 
 void tly_linear_begin_total(tly_linear *k)
@@ -68,7 +78,7 @@ void tly_linear_begin_total(tly_linear *k)
     if (recurs)
         k->total.factor = constant(c, c->vec, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     if (drops_states(c))
-        k->total.keeps = constant(c, bits, UINT64_MAX);
+        k->total.keeps = i1(c, 1);
     k->addends = rounds && k->pass == TLY_LINEAR_TOTAL ? constant(c, c->vec, 0) : 0;
     k->steepest = rounds && recurs ? constant(c, bits, 0) : 0;
 }
@@ -81,16 +91,33 @@ static kir_value in_all_lanes(tly_build *c, kir_value v)
 void tly_linear_add(tly_linear *k, const tly_piece *p)
 {
     tly_build *c = k->c;
-    const tly_piece single = { .state = in_all_lanes(c, p->state),
-                               .factor = in_all_lanes(c, p->factor),
-                               .keeps = in_all_lanes(c, p->keeps) };
-    const int is_vector = type_of(c, p->state).lanes > 1;
-    const tly_piece last = is_vector ? tly_piece_last(c, p) : single;
+    tly_piece last = tly_piece_last(c, p);
+    if (last.keeps != 0) {
+        k->total.keeps = band(c, last.keeps, k->total.keeps);
+        last.keeps = kir_splat(c->b, last.keeps, c->lanes);
+    }
     k->total.state = tly_piece_join(c, k->total.state, &last);
     if (last.factor != 0)
         k->total.factor = mul(c, last.factor, k->total.factor);
-    if (last.keeps != 0)
-        k->total.keeps = band(c, last.keeps, k->total.keeps);
+}
+
+/* 1: totals are the results from a chunk's first head on. */
+static int ends_at_head(const tly_linear *k)
+{
+    return k->pass == TLY_LINEAR_BOTH && drops_states(k->c) && !tly_checks_products(k->c);
+}
+
+void tly_linear_add_step(tly_linear *k, const tly_piece *p, unsigned n)
+{
+    tly_region headless = { 0 };
+    if (ends_at_head(k)) {
+        carry_totals(k, &headless);
+        emit_if(k->c, &headless, k->total.keeps);
+    }
+    for (unsigned j = 0; j < n; j++)
+        tly_linear_add(k, &p[j]);
+    if (ends_at_head(k))
+        emit_end(k->c, &headless);
 }
 
 void tly_linear_watch(tly_linear *k, const tly_piece *p)
@@ -120,10 +147,12 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
 {
     tly_build *c = k->c;
     const tly_piece *t = &k->total;
-    const tly_piece total = { .state = kir_extract(c->b, t->state, 0),
+    tly_piece total = { .state = kir_extract(c->b, t->state, 0),
                               .factor = t->factor ? kir_extract(c->b, t->factor, 0) : 0,
-                              .keeps = t->keeps ? kir_extract(c->b, t->keeps, 0) : 0 };
+                              .keeps = t->keeps };
     kir_value last = kir_extract(c->b, k->last, 0);
+    if (ends_at_head(k))
+        total.state = choose(c, total.keeps, total.state, last);
     kir_value counts = is_finite(c, last); /* what is not, stays so until a head */
     if (k->steepest != 0)
         counts = band(c, counts, is_within(c, k->steepest, ONE));
@@ -141,6 +170,11 @@ _Static_assert(VALID + 4 <= TLY_TOTAL_BYTES, "a total record holds it");
 static kir_type word_type(void)
 {
     return KIR_TYPE(KIR_I32, 1);
+}
+
+static kir_value load_flag(tly_build *c, kir_value record, int64_t at)
+{
+    return differ(c, kir_load(c->b, word_type(), record, at, 4), constant(c, word_type(), 0));
 }
 
 kir_value tly_linear_carry_in(tly_linear *k)
@@ -169,7 +203,7 @@ void tly_linear_store_total(tly_linear *k)
     if (t->factor != 0)
         kir_store(c->b, record, FACTOR, kir_extract(c->b, t->factor, 0), c->acc_bytes, 0);
     if (t->keeps != 0)
-        kir_store(c->b, record, KEEPS, kir_extract(c->b, t->keeps, 0), c->acc_bytes, 0);
+        kir_store(c->b, record, KEEPS, convert(c, KIR_ZEXT, word_type(), t->keeps), 4, 0);
     if (k->addends == 0)
         return;
     kir_value valid = is_within(c, tly_linear_magnitude(c, k->addends), MOST_ADDENDS);
@@ -181,17 +215,15 @@ void tly_linear_store_total(tly_linear *k)
 kir_value tly_linear_combine(tly_linear *k)
 {
     tly_build *c = k->c;
-    const kir_type bits = KIR_TYPE(integer_of(c->acc_bytes), 1);
     kir_value record = arg(c, KIR_ARG_TOTAL), refuses = imm(c, 0), counts = 0;
     kir_value before = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
     tly_piece total = { .state = kir_load(c->b, c->acc, record, STATE, c->acc_bytes) };
     if (tly_operator_of(c->p)->applies)
         total.factor = kir_load(c->b, c->acc, record, FACTOR, c->acc_bytes);
     if (drops_states(c))
-        total.keeps = kir_load(c->b, bits, record, KEEPS, c->acc_bytes);
+        total.keeps = load_flag(c, record, KEEPS);
     if (tly_is_floating(c)) {
-        kir_value valid = kir_load(c->b, word_type(), record, VALID, 4);
-        counts = differ(c, valid, constant(c, word_type(), 0));
+        counts = load_flag(c, record, VALID);
         counts = band(c, counts, is_within(c, tly_linear_magnitude(c, before), MOST_CARRY));
     }
     kir_value after = carry_after(c, before, &total, &counts), to = arg(c, KIR_ARG_CARRY_OUT);

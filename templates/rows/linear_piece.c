@@ -6,31 +6,63 @@
  */
 #include "linear.h"
 
-static kir_value keeps_state(tly_build *c, kir_value keeps)
+/* ---- where states are kept ---- */
+
+/* Where vectors of i1 are bits in registers of their own, LLVM shuffles them by way of vectors of
+ * integers; shifts of scalars are much faster. Elsewhere shuffles of integers are. */
+static int are_bits(const tly_build *c, unsigned lanes)
 {
-    return differ(c, keeps, like(c, keeps, 0));
+    return c->t->has_mask_registers && lanes >= 8;
 }
+
+static kir_value kept_unless(tly_build *c, kir_value heads)
+{
+    const unsigned lanes = type_of(c, heads).lanes;
+    if (are_bits(c, lanes))
+        return bitcast(c, KIR_TYPE(integer_of(lanes / 8), 1), tly_not(c, heads));
+    const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), lanes);
+    return choose(c, heads, constant(c, t, 0), constant(c, t, UINT64_MAX));
+}
+
+static kir_value with_before(tly_build *c, kir_value keeps, unsigned apart)
+{
+    if (!are_bits(c, c->lanes))
+        return band(c, keeps, tly_shift(c, like(c, keeps, UINT64_MAX), keeps, apart));
+    kir_value moved = shl(c, keeps, like(c, keeps, apart));
+    return band(c, keeps, bor(c, moved, like(c, keeps, ((uint64_t)1 << apart) - 1)));
+}
+
+/* i1s, as many as a state has lanes. */
+static kir_value is_kept(tly_build *c, const tly_piece *p)
+{
+    const kir_type keeps = type_of(c, p->keeps), state = type_of(c, p->state);
+    if (keeps.kind == KIR_I1)
+        return p->keeps;
+    if (keeps.lanes < state.lanes)
+        return bitcast(c, KIR_TYPE(KIR_I1, state.lanes), p->keeps);
+    return differ(c, p->keeps, like(c, p->keeps, 0));
+}
+
+/* ---- pieces ---- */
 
 kir_value tly_piece_join(tly_build *c, kir_value before, const tly_piece *p)
 {
     kir_value joined = p->factor != 0 ? add(c, mul(c, p->factor, before), p->state)
                                       : tly_combine(c, before, p->state);
-    return p->keeps != 0 ? choose(c, keeps_state(c, p->keeps), joined, p->state) : joined;
+    return p->keeps != 0 ? choose(c, is_kept(c, p), joined, p->state) : joined;
 }
 
 void tly_piece_scan(tly_build *c, tly_piece *p)
 {
-    kir_value none = tly_neutral(c, c->vec), one = 0, all = 0;
+    kir_value none = tly_neutral(c, c->vec), one = 0;
     if (p->factor != 0)
         one = like(c, p->factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    if (p->keeps != 0)
-        all = like(c, p->keeps, UINT64_MAX);
     for (unsigned apart = 1; apart < c->lanes; apart *= 2) {
         p->state = tly_piece_join(c, tly_shift(c, none, p->state, apart), p);
         if (p->factor != 0)
             p->factor = mul(c, p->factor, tly_shift(c, one, p->factor, apart));
         if (p->keeps != 0)
-            p->keeps = band(c, p->keeps, tly_shift(c, all, p->keeps, apart));
+            p->keeps = with_before(c, p->keeps, apart);
     }
 }
 
@@ -43,11 +75,19 @@ kir_value tly_spread_last(tly_build *c, kir_value v)
     return kir_shuffle(c->b, v, v, index, n);
 }
 
+static kir_value last_of(tly_build *c, kir_value v)
+{
+    return type_of(c, v).lanes > 1 ? tly_spread_last(c, v) : kir_splat(c->b, v, c->lanes);
+}
+
 tly_piece tly_piece_last(tly_build *c, const tly_piece *p)
 {
-    return (tly_piece){ .state = tly_spread_last(c, p->state),
-                        .factor = p->factor != 0 ? tly_spread_last(c, p->factor) : 0,
-                        .keeps = p->keeps != 0 ? tly_spread_last(c, p->keeps) : 0 };
+    const unsigned lanes = type_of(c, p->state).lanes;
+    tly_piece last = { .state = last_of(c, p->state),
+                       .factor = p->factor != 0 ? last_of(c, p->factor) : 0 };
+    if (p->keeps != 0)
+        last.keeps = lanes > 1 ? kir_extract(c->b, is_kept(c, p), lanes - 1) : is_kept(c, p);
+    return last;
 }
 
 /* The first element of a row is its addend, whatever comes before it: 1 * -0 + u. */
@@ -67,9 +107,8 @@ tly_piece tly_piece_of(tly_build *c, const tly_place *at, kir_value x, unsigned 
     const int recurs = tly_operator_of(c->p)->applies;
     tly_piece p = { .state = tly_element(c, at, x) };
     if (tly_has_heads(c)) {
-        const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), lanes);
         p.heads = tly_take_head(c, &p.state);
-        p.keeps = choose(c, p.heads, constant(c, t, 0), constant(c, t, UINT64_MAX));
+        p.keeps = kept_unless(c, p.heads);
     }
     if (recurs) {
         p.factor = first_factor(c, at, part(c, p.state, 0));
