@@ -128,21 +128,15 @@ static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
     store_step(k, i, y, n, lined);
 }
 
-/* `n` vectors from position `i` on. */
-static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
+/* Scans n pieces from position `i` on. */
+static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int lined)
 {
     tly_build *c = k->c;
     const int products = tly_checks_products(c);
     const tly_place first = tly_place_in(&k->row, i, 0);
     kir_value y[MOST_VECTORS], before[MOST_VECTORS + 1] = { k->last }, valid = i1(c, 1);
-    tly_piece p[MOST_VECTORS];
-    kir_value in = input_at(k, i);
     for (unsigned j = 0; j < n; j++) {
-        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
-        p[j] = load_piece(k, &here, in, j);
         kir_value elements = p[j].state;
-        if (k->pass == TLY_LINEAR_BOTH)
-            tly_linear_watch(k, &p[j]);
         tly_piece_scan(c, &p[j]);
         y[j] = tly_piece_join(c, before[j], &p[j]);
         if (products)
@@ -165,6 +159,43 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
     emit_else(c, &good);
     scan_scalars(k, i, add(c, i, imm(c, (int64_t)n * c->lanes)));
     emit_end(c, &good);
+}
+
+/* i1: an element begins anew. */
+static kir_value some_head(tly_build *c, const tly_piece *p, unsigned n)
+{
+    kir_value some = p[0].heads;
+    for (unsigned j = 1; j < n; j++)
+        some = bor(c, some, p[j].heads);
+    return any(c, some);
+}
+
+/* `n` vectors from position `i` on. Where none begins anew, as in long segments, they cost no more
+ * than those of words without heads. */
+static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
+{
+    tly_build *c = k->c;
+    const tly_place first = tly_place_in(&k->row, i, 0);
+    tly_piece p[MOST_VECTORS], headless[MOST_VECTORS];
+    kir_value in = input_at(k, i);
+    for (unsigned j = 0; j < n; j++) {
+        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
+        p[j] = load_piece(k, &here, in, j);
+        if (k->pass == TLY_LINEAR_BOTH)
+            tly_linear_watch(k, &p[j]);
+        headless[j] = (tly_piece){ .state = p[j].state, .factor = p[j].factor };
+    }
+    if (p[0].heads == 0 || n == 1) {
+        do_pieces(k, i, p, n, lined);
+        return;
+    }
+    tly_region some = { 0 };
+    tly_linear_carry(k, &some);
+    emit_if(c, &some, some_head(c, p, n));
+    do_pieces(k, i, p, n, lined);
+    emit_else(c, &some);
+    do_pieces(k, i, headless, n, lined);
+    emit_end(c, &some);
 }
 
 /* Past the cache, all that the row reads is fetched ahead. */
