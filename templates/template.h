@@ -77,6 +77,8 @@ kir_value tly_segment_border(tly_build *c, kir_value i);
 /* i32s: the elements of segments from `first` on. Of those of one size not the last, which may be
  * shorter. Counts beyond 32 bits are cut. */
 kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n);
+/* i32s: where segments from `first` on begin, as elements behind the first of them. */
+kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n);
 
 /* Heads: the first elements of segments in scan direction, marked in scratch for a block of
  * positions at a time. Segments lie in positions [first, end). `next`: the segment whose head is

@@ -163,6 +163,14 @@ static const struct {
     { "%4 : i32x4 = iota\n%5 : i32x4 = load %2, align 4\n"
       "%6 : i32x4 = shuffle %4, %5, [7 0 4 3]\nstore %3, %6, align 4\n",
       { 40, 0, 10, 3 } },
+    { "%4 : i32x4 = load %2, align 4\n%5 : i32x4 = load %2 + 16, align 4\n"
+      "%6 : i32 = const 1001\n%7 : i32x4 = splat %6\n%8 : i32x4 = iota\n%9 : i32x4 = mul %7, %8\n"
+      "%10 : i32x4 = permute %4, %5, %9\nstore %3, %10, align 4\n", /* lanes 0, 1001, ... mod 8 */
+      { 10, 20, 30, 40 } },
+    { "%4 : i32x4 = load %2, align 4\n%5 : i32x4 = load %2 + 16, align 4\n"
+      "%6 : i32x4 = const 6\n%7 : i32x4 = iota\n%8 : i32x4 = add %6, %7\n"
+      "%9 : i32x4 = permute %4, %5, %8\nstore %3, %9, align 4\n",
+      { 70, 80, 10, 20 } },
     { "%4 : i32x2 = load %2, align 4\n%5 : i32x4 = shuffle %4, %4, [3 2 1 0]\n"
       "store %3, %5, align 4\n",
       { 20, 10, 20, 10 } },

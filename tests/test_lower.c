@@ -417,6 +417,13 @@ static void put_lanes(subject *s, kir_type type, kir_value x, kir_value y)
             put(s, "shuffle of one", kir_shuffle(s->b, x, x, index, counts[c]));
         }
     }
+    const unsigned bits = kir_kind_bits((kir_kind)type.kind);
+    if (bits >= 32 && n > 1 && (n & (n - 1)) == 0 && type.kind < KIR_PTR) {
+        kir_value i = kir_iota(s->b, KIR_TYPE(bits == 64 ? KIR_I64 : KIR_I32, n));
+        kir_value by = kir_const(s->b, kir_type_of(s->b, i), 7 | 1ull << 31);
+        put(s, "permute", kir_permute(s->b, x, y, kir_bin(s->b, KIR_MUL, i, by)));
+        put(s, "permute one", kir_permute(s->b, y, y, kir_bin(s->b, KIR_ADD, i, by)));
+    }
     kir_value first = kir_extract(s->b, x, 0), final = kir_extract(s->b, y, n - 1);
     put(s, "extract", final);
     put(s, "insert", kir_insert(s->b, x, final, n - 1));

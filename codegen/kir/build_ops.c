@@ -247,6 +247,12 @@ kir_value kir_shuffle(kir_builder *b, kir_value x, kir_value y, const uint8_t *i
     return kir_emit(b, KIR_SHUFFLE, KIR_TYPE(kir_type_of(b, x).kind, lanes), first, 2, operands);
 }
 
+kir_value kir_permute(kir_builder *b, kir_value x, kir_value y, kir_value index)
+{
+    kir_value operands[] = { x, y, index };
+    return kir_emit(b, KIR_PERMUTE, kir_type_of(b, x), 0, 3, operands);
+}
+
 kir_value kir_keep(kir_builder *b, kir_value v)
 {
     return kir_emit(b, KIR_KEEP, kir_type_of(b, v), 0, 1, &v);

@@ -253,6 +253,16 @@ static void run_shuffle(struct kir_run *r, const kir_inst *inst)
     }
 }
 
+static void run_permute(struct kir_run *r, const kir_inst *inst)
+{
+    const unsigned bytes = lane_bytes(inst->type), lanes = inst->type.lanes;
+    for (unsigned i = 0; i < lanes; i++) {
+        const uint64_t from = kir_lane_get(bytes, kir_run_operand(r, inst, 2), i) % (2 * lanes);
+        const char *of = kir_run_operand(r, inst, from < lanes ? 0 : 1);
+        kir_lane_put(bytes, kir_run_result(r, inst), i, kir_lane_get(bytes, of, from % lanes));
+    }
+}
+
 static void run_any(struct kir_run *r, const kir_inst *inst)
 {
     const kir_type type = kir_run_operand_type(r, inst, 0);
@@ -334,6 +344,7 @@ static const kir_step steps[KIR_OP_COUNT] = {
     [KIR_EXTRACT] = run_extract,
     [KIR_INSERT] = run_insert,
     [KIR_SHUFFLE] = run_shuffle,
+    [KIR_PERMUTE] = run_permute,
     [KIR_ANY] = run_any,
     [KIR_FLAGS] = run_flags,
     [KIR_CLEAR_FLAGS] = run_clear_flags,

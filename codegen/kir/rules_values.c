@@ -254,6 +254,18 @@ const char *kir_rule_shuffle(const struct kir_facts *f)
     return NULL;
 }
 
+const char *kir_rule_permute(const struct kir_facts *f)
+{
+    const unsigned lanes = f->type.lanes, bits = kir_kind_bits((kir_kind)f->type.kind);
+    if (!kir_same_type(f->type, f->x[0]) || !kir_same_type(f->type, f->x[1]) || bits < 32 ||
+        f->type.kind >= KIR_PTR || lanes < 2 || (lanes & (lanes - 1)) != 0) {
+        return "permute is of two vectors of 32 or 64 bits, and keeps their type";
+    }
+    return kir_same_type(f->x[2], KIR_TYPE(bits == 64 ? KIR_I64 : KIR_I32, lanes))
+               ? NULL
+               : "lane numbers are integers of as many bits and lanes";
+}
+
 const char *kir_rule_keep(const struct kir_facts *f)
 {
     return kir_same_type(f->type, f->x[0]) && f->type.kind != KIR_I1

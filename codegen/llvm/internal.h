@@ -98,6 +98,7 @@ LLVMValueRef tly_lower_fence(tly_lowering *l, const kir_inst *inst);
 
 /* The row that lives in lower_lanes.c. */
 LLVMValueRef tly_lower_shuffle(tly_lowering *l, const kir_inst *inst);
+LLVMValueRef tly_lower_permute(tly_lowering *l, const kir_inst *inst);
 
 /* lower_lines.c: the function's scope; then, before each instruction is lowered, its line. Nothing
  * unless l->lines. */

@@ -48,6 +48,41 @@ static LLVMValueRef align(const tly_lowering *l, const kir_inst *inst)
     return LLVMBuildCall2(l->builder, callee, instruction, both, 2, "");
 }
 
+/* One lane after another, by way of memory. */
+static LLVMValueRef pick_lanes(const tly_lowering *l, LLVMValueRef *x, unsigned lanes, kir_kind kind)
+{
+    LLVMValueRef mask[MAX_LANES * 2];
+    for (unsigned i = 0; i < 2 * lanes; i++) {
+        mask[i] = tly_lower_int(l, KIR_I32, i);
+    }
+    LLVMValueRef both =
+        LLVMBuildShuffleVector(l->builder, x[0], x[1], LLVMConstVector(mask, 2 * lanes), "");
+    LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(x[0]));
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef from = LLVMBuildExtractElement(l->builder, x[2], mask[i], "");
+        from = LLVMBuildAnd(l->builder, from, tly_lower_int(l, kind, 2 * lanes - 1), "");
+        from = LLVMBuildExtractElement(l->builder, both, from, "");
+        result = LLVMBuildInsertElement(l->builder, result, from, mask[i], "");
+    }
+    return result;
+}
+
+LLVMValueRef tly_lower_permute(tly_lowering *l, const kir_inst *inst)
+{
+    static const char *const names[] = { [KIR_I32] = "llvm.x86.avx512.vpermi2var.d.512",
+                                         [KIR_I64] = "llvm.x86.avx512.vpermi2var.q.512",
+                                         [KIR_F32] = "llvm.x86.avx512.vpermi2var.ps.512",
+                                         [KIR_F64] = "llvm.x86.avx512.vpermi2var.pd.512" };
+    const unsigned lanes = inst->type.lanes, bits = kir_kind_bits((kir_kind)inst->type.kind);
+    LLVMValueRef x[] = { tly_operand(l, inst, 0), tly_operand(l, inst, 1),
+                         tly_operand(l, inst, 2) };
+    if (!l->target->has_permute || lanes * bits != WHOLE) {
+        return pick_lanes(l, x, lanes, bits == 64 ? KIR_I64 : KIR_I32);
+    }
+    LLVMValueRef arguments[] = { x[0], x[2], x[1] };
+    return tly_lower_intrinsic(l, names[inst->type.kind], NULL, 0, arguments, 3);
+}
+
 /* LLVM has no vector of one lane worth having, hence the detours for scalars. */
 LLVMValueRef tly_lower_shuffle(tly_lowering *l, const kir_inst *inst)
 {

@@ -390,6 +390,7 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_EXTRACT] = extract,
     [KIR_INSERT] = insert,
     [KIR_SHUFFLE] = tly_lower_shuffle,
+    [KIR_PERMUTE] = tly_lower_permute,
     [KIR_KEEP] = keep,
     [KIR_ANY] = any,
 };

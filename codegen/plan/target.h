@@ -20,6 +20,7 @@ typedef struct tly_target {
     int32_t quiet_f16;  /* kernels that read flags narrow whole vectors to f16 and raise none */
     int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
     int32_t no_narrow;  /* integers of 8 and 16 bits are computed as i32s */
+    int32_t has_permute; /* one instruction permutes the lanes of two whole vectors (KIR_PERMUTE) */
     int32_t has_mask_registers; /* vectors of i1 are bits, in registers of their own */
     int32_t hides; /* a driver compiles the code, and some fold literals that they should not */
 } tly_target;

@@ -155,6 +155,17 @@ enum { TLY_REDUCE_SHORT_VECTORS = 4 };
 kir_value tly_reduce_is_short(const tly_reduce *r, kir_value count);
 tly_reduce_rules tly_reduce_short_rules(const tly_reduce *r);
 
+/* ---- reduce_segments_few.c ---- */
+
+/* Segments, as many as a vector has lanes, that have few elements together. */
+enum { TLY_REDUCE_FEW_VECTORS = 4 };
+int tly_reduce_has_few(const tly_build *c); /* 1: there is a way for them */
+/* i1: `all` elements are few. `counts`: those of each (tly_segment_counts). */
+kir_value tly_reduce_are_few(const tly_reduce *r, kir_value all, kir_value counts);
+/* The state of each segment from number `first` on, whose first element is at *at. */
+kir_value tly_reduce_few(tly_reduce *r, const tly_row *at, kir_value first, kir_value all,
+                         kir_value counts);
+
 /* ---- reduce_group.c ---- */
 
 /* Does one row by itself. `made`, an i1, says whether `state` is its state already; 0: it is

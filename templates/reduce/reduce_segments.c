@@ -132,22 +132,14 @@ static void tell_counts(group *g, kir_value first)
         c->real_count = convert(c, KIR_SITOFP, real, counts);
 }
 
-static void do_several(group *g, const tly_row *row, kir_value first)
+/* Stores the results of states, a lane each. */
+static void finish_several(group *g, const tly_row *row, kir_value first, kir_value state)
 {
     tly_reduce *r = g->r;
     tly_build *c = r->c;
-    kir_value state[MOST_ROWS], bad = 0, made = 0, zero = imm(c, 0);
-    tly_region l = { 0 }, redo = { 0 }, each = { 0 }, wanted = { 0 };
-    find(g, row, first);
-    fetch_ahead(g);
-    for (unsigned k = 0; k < g->rows; k++)
-        state[k] = tly_reduce_neutral(c, c->lanes);
-    take(g, zero, state);
-    emit_carry(&l, g->rows, state);
-    emit_for(c, &l, imm(c, c->lanes), g->most, imm(c, c->lanes));
-    take(g, l.i, state);
-    emit_end(c, &l);
-    kir_value all = tly_reduce_check(r, fold(g, state), &bad, &made);
+    kir_value bad = 0, made = 0, zero = imm(c, 0);
+    tly_region redo = { 0 }, each = { 0 }, wanted = { 0 };
+    kir_value all = tly_reduce_check(r, state, &bad, &made);
     tell_counts(g, first);
     kir_value y = tly_reduce_result(r, NULL, all, 0);
     c->nothing = c->real_count = 0;
@@ -164,6 +156,23 @@ static void do_several(group *g, const tly_row *row, kir_value first)
     emit_end(c, &redo);
 }
 
+static void do_several(group *g, const tly_row *row, kir_value first)
+{
+    tly_build *c = g->r->c;
+    kir_value state[MOST_ROWS], zero = imm(c, 0);
+    tly_region l = { 0 };
+    find(g, row, first);
+    fetch_ahead(g);
+    for (unsigned k = 0; k < g->rows; k++)
+        state[k] = tly_reduce_neutral(c, c->lanes);
+    take(g, zero, state);
+    emit_carry(&l, g->rows, state);
+    emit_for(c, &l, imm(c, c->lanes), g->most, imm(c, c->lanes));
+    take(g, l.i, state);
+    emit_end(c, &l);
+    finish_several(g, row, first, fold(g, state));
+}
+
 /* One after another. */
 static void do_each(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
 {
@@ -174,20 +183,36 @@ static void do_each(tly_reduce *r, const tly_row *row, kir_value from, kir_value
     emit_end(c, &l);
 }
 
+static void do_few(group *g, const tly_row *row, kir_value first, kir_value all, kir_value counts)
+{
+    tly_build *c = g->r->c;
+    const tly_segment s = tly_segment_of(c, row, first);
+    g->is_long = i1(c, 0);
+    finish_several(g, row, first, tly_reduce_few(g->r, &s.row, first, all, counts));
+}
+
 /* A group's segments, several at once unless most of them are long. */
 static void do_group(group *g, const tly_row *row, kir_value first)
 {
     enum { VECTORS = 3 };
     tly_build *c = g->r->c;
-    tly_region together = { 0 };
+    tly_region few = { 0 }, together = { 0 };
     kir_value end = add(c, first, imm(c, g->rows));
     kir_value all = sub(c, tly_segment_border(c, end), tly_segment_border(c, first));
     const int64_t most = (int64_t)g->rows * c->lanes * VECTORS;
+    if (tly_reduce_has_few(c)) {
+        kir_value counts = tly_segment_counts(c, first, g->rows);
+        emit_if(c, &few, tly_reduce_are_few(g->r, all, counts));
+        do_few(g, row, first, all, counts);
+        emit_else(c, &few);
+    }
     emit_if(c, &together, less(c, all, imm(c, most + 1)));
     do_several(g, row, first);
     emit_else(c, &together);
     do_each(g->r, row, first, end);
     emit_end(c, &together);
+    if (tly_reduce_has_few(c))
+        emit_end(c, &few);
 }
 
 /* Segments [from, to) of a row. */

@@ -99,20 +99,40 @@ tly_segment tly_segment_of(tly_build *c, const tly_row *row, kir_value i)
     return s;
 }
 
-kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n)
+/* n offsets from number `first` on. */
+static kir_value offsets_from(tly_build *c, kir_value first, unsigned n)
 {
     const int t = tly_operands_end(c->p);
-    const kir_type counts = KIR_TYPE(KIR_I32, n);
-    if (c->p->segmented != TLY_SEGMENTED_OFFSETS) {
-        kir_value each = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), arg(c, KIR_ARG_SEGMENT_SIZE));
-        return kir_splat(c->b, each, n);
-    }
     const unsigned bytes = c->bytes[t];
-    const kir_type offsets = KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, n);
     kir_value at = tly_at(c, arg(c, TLY_ARG(IN, t)), first, bytes);
-    kir_value from = kir_load(c->b, offsets, at, 0, bytes);
-    kir_value sizes = sub(c, kir_load(c->b, offsets, at, bytes, bytes), from);
-    return bytes == 8 ? convert(c, KIR_TRUNC, counts, sizes) : sizes;
+    return kir_load(c->b, KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, n), at, 0, bytes);
+}
+
+static kir_value as_counts(tly_build *c, kir_value offsets)
+{
+    const kir_type t = type_of(c, offsets);
+    return t.kind == KIR_I64 ? convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, t.lanes), offsets) : offsets;
+}
+
+static kir_value size_of_each(tly_build *c, unsigned n)
+{
+    return kir_splat(c->b, as_counts(c, arg(c, KIR_ARG_SEGMENT_SIZE)), n);
+}
+
+kir_value tly_segment_counts(tly_build *c, kir_value first, unsigned n)
+{
+    if (c->p->segmented != TLY_SEGMENTED_OFFSETS)
+        return size_of_each(c, n);
+    kir_value to = offsets_from(c, add(c, first, imm(c, 1)), n);
+    return as_counts(c, sub(c, to, offsets_from(c, first, n)));
+}
+
+kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n)
+{
+    if (c->p->segmented != TLY_SEGMENTED_OFFSETS)
+        return mul(c, size_of_each(c, n), kir_iota(c->b, KIR_TYPE(KIR_I32, n)));
+    kir_value from = offsets_from(c, first, n);
+    return as_counts(c, sub(c, from, kir_splat(c->b, kir_extract(c->b, from, 0), n)));
 }
 
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of)
