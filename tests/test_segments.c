@@ -460,7 +460,9 @@ Test(segments, neighbours_change_no_bit)
         cr_assert(in);
         tly_random_fill(&r, &d, k % 2 ? TLY_DATA_SIGNED : TLY_DATA_SPECIAL, in);
         for (int s = 0; s < COUNT_OF; s++) {
-            const int64_t most = tly_random_one_in(&r, 8) ? 900 : 90;
+            /* By turns those of which several have few elements, and longer ones. */
+            const int64_t some = s / 40 % 2 ? 90 : s / 20 % 2 ? 3 : 12;
+            const int64_t most = tly_random_one_in(&r, some < 90 ? 60 : 8) ? 900 : some;
             offsets[s + 1] = offsets[s] + (int32_t)tly_random_between(&r, 0, most);
         }
         d.segments = COUNT_OF;
