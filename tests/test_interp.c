@@ -264,6 +264,27 @@ Test(kir, masked_access_stays_below_the_count)
     munmap(pages, 2 * page);
 }
 
+/* A while goes on as long as its first carried value says, and below its bound. */
+Test(kir, whiles_end_early)
+{
+    kir_kernel *k = must_parse("kernel whiles {\n"
+                               "%1 : i64 = arg begin\n%2 : i64 = arg end\n%3 : i64 = arg length\n"
+                               "%4 : i64 = const 1\n%5 : i1 = cmp slt %1, %3\n"
+                               "%6 : i1, %7 : i64 = for %8 = %1 to %2 step %4 while with "
+                               "%9 : i1 = %5, %10 : i64 = %1 {\n"
+                               "%11 : i64 = add %8, %4\n%12 : i1 = cmp slt %11, %3\n"
+                               "yield %12, %11\n}\nreturn %7\n}\n");
+    static const struct {
+        int64_t begin, end, until, result;
+    } cases[] = { { 0, 9, 5, 5 }, { 0, 4, 5, 4 }, { 0, 9, 0, 0 }, { 3, 9, 1, 3 }, { 4, 4, 9, 4 } };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        tly_args args = { .length = cases[i].until };
+        tly_task task = { .begin = cases[i].begin, .end = cases[i].end };
+        cr_expect_eq(must_run(k, &args, &task), cases[i].result, "case %zu", i);
+    }
+    kir_free(k);
+}
+
 /* Carried values that change places, loops that never run, bounds near the end of i64. */
 Test(kir, loops_count_and_carry)
 {

@@ -49,14 +49,15 @@ static LLVMValueRef align(const tly_lowering *l, const kir_inst *inst)
 }
 
 /* One lane after another, by way of memory. */
-static LLVMValueRef pick_lanes(const tly_lowering *l, LLVMValueRef *x, unsigned lanes, kir_kind kind)
+static LLVMValueRef pick_lanes(const tly_lowering *l, LLVMValueRef *x, unsigned lanes,
+                               kir_kind kind)
 {
     LLVMValueRef mask[MAX_LANES * 2];
     for (unsigned i = 0; i < 2 * lanes; i++) {
         mask[i] = tly_lower_int(l, KIR_I32, i);
     }
-    LLVMValueRef both =
-        LLVMBuildShuffleVector(l->builder, x[0], x[1], LLVMConstVector(mask, 2 * lanes), "");
+    LLVMValueRef both = LLVMBuildShuffleVector(l->builder, x[0], x[1],
+                                               LLVMConstVector(mask, 2 * lanes), "");
     LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(x[0]));
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef from = LLVMBuildExtractElement(l->builder, x[2], mask[i], "");

@@ -16,7 +16,8 @@
 static const tly_target targets[] = {
     { "x86-64-v2", X86, "x86-64-v2", "+prfchw", 16, 16, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0 },
     { "x86-64-v3", X86, "x86-64-v3", "+prfchw", 32, 16, 1, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0 },
-    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit,+prfchw", 64, 32, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0 },
+    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit,+prfchw", 64, 32, 1, 1, 1, 1, 1, 1, 0, 0, 1,
+      1, 0 },
     { "aarch64", ARM, "generic", "+neon", 16, 32, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 },
     /* rv64gc, and no CPU of LLVM's with less: lanes are scalars, 32 registers of 8 bytes. */
     { "riscv64", RISC_V, "sifive-u54", "", 16, 8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 },

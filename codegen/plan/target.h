@@ -16,10 +16,10 @@ typedef struct tly_target {
     int32_t has_mul64;       /* multiplies vectors of i64 */
     int32_t has_align2;      /* one instruction shifts across two whole vectors */
     int32_t slow_subnormals; /* some cores compute them by microcode */
-    int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
-    int32_t quiet_f16;  /* kernels that read flags narrow whole vectors to f16 and raise none */
-    int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
-    int32_t no_narrow;  /* integers of 8 and 16 bits are computed as i32s */
+    int32_t mask_bytes;  /* the narrowest element of masked loads and stores; 0: there are none */
+    int32_t quiet_f16;   /* kernels that read flags narrow whole vectors to f16 and raise none */
+    int32_t no_div64;    /* i64 has no division: a device's that are pairs of words */
+    int32_t no_narrow;   /* integers of 8 and 16 bits are computed as i32s */
     int32_t has_permute; /* one instruction permutes the lanes of two whole vectors (KIR_PERMUTE) */
     int32_t has_mask_registers; /* vectors of i1 are bits, in registers of their own */
     int32_t hides; /* a driver compiles the code, and some fold literals that they should not */

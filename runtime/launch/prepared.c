@@ -59,14 +59,14 @@ int64_t tly_offset_at(const tly_rules *rules, const char *offsets, int64_t i)
 
 /* Whether one of `count` neighbours falls. Nothing ends these loops early, so that compilers make
  * vectors of them. */
-#define DEFINE_FALLS(name, type)                                                                   \
-    static int name(const type *offsets, int64_t count)                                            \
-    {                                                                                              \
-        int falls = 0;                                                                             \
-        for (int64_t i = 1; i < count; i++) {                                                      \
-            falls |= offsets[i] < offsets[i - 1];                                                  \
-        }                                                                                          \
-        return falls;                                                                              \
+#define DEFINE_FALLS(name, type) \
+    static int name(const type *offsets, int64_t count) \
+    { \
+        int falls = 0; \
+        for (int64_t i = 1; i < count; i++) { \
+            falls |= offsets[i] < offsets[i - 1]; \
+        } \
+        return falls; \
     }
 DEFINE_FALLS(narrow_fall, int32_t)
 DEFINE_FALLS(wide_fall, int64_t)

@@ -148,8 +148,8 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
     tly_build *c = k->c;
     const tly_piece *t = &k->total;
     tly_piece total = { .state = kir_extract(c->b, t->state, 0),
-                              .factor = t->factor ? kir_extract(c->b, t->factor, 0) : 0,
-                              .keeps = t->keeps };
+                        .factor = t->factor ? kir_extract(c->b, t->factor, 0) : 0,
+                        .keeps = t->keeps };
     kir_value last = kir_extract(c->b, k->last, 0);
     if (ends_at_head(k))
         total.state = choose(c, total.keeps, total.state, last);
