@@ -151,7 +151,7 @@ kir_value tly_reduce_of_span(tly_reduce *r, const tly_reduce_span *s);
 void tly_reduce_segments(tly_reduce *r);
 /* Where several go at once: i1, a segment of so many elements has one vector of states; and its
  * rules. */
-enum { TLY_REDUCE_SHORT_VECTORS = 4 };
+enum { TLY_REDUCE_SHORT_VECTORS = 8 };
 kir_value tly_reduce_is_short(const tly_reduce *r, kir_value count);
 tly_reduce_rules tly_reduce_short_rules(const tly_reduce *r);
 
