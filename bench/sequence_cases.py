@@ -329,10 +329,11 @@ CASES = [
     gradient("rays of 192", "65536x192", 1),
     gradient("rows of 4096", "4096x4096", 1),
     gradient("columns", "4096x4096", 0),
-    Case("advantages", "linrec:f32:2048x1024:axis=0,reverse,a=u8,coef=0.99*0.95*(1-a)", rollout, advantages,
-         peers={"torch, a step at a time": torch_advantages}),
-    Case("minGRU", "linrec:f32:8x2048x1024:axis=1,a=f32,map=sig(a)*x,coef=1-sig(a)", gates, layer,
-         peers={"torch, a step at a time": torch_layer}),
+    *(Case(f"advantages, {count} environments", f"linrec:f32:2048x{count}:axis=0,reverse,a=u8,coef=0.99*0.95*(1-a)",
+           rollout, advantages, peers={"torch, a step at a time": torch_advantages}) for count in (16, 1024)),
+    *(Case(f"minGRU, {name}", f"linrec:f32:{sizes}:axis=1,a=f32,map=sig(a)*x,coef=1-sig(a)", gates, layer,
+           peers={"torch, a step at a time": torch_layer})
+      for name, sizes in (("one sequence of 256 channels", "1x2048x256"), ("8 of 1024", "8x2048x1024"))),
     Case("filter of order 1", f"linrec:f32:{ROW}:axis=0,a=f32,map=0.25*x+0.5*a,coef=0.5", one_behind, filtered,
          peers={"scipy": scipy_filter}),
 ]
