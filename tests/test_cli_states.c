@@ -255,3 +255,20 @@ Test(cli, states_of_other_verbs)
     tly_expect_success("/dev/null",
                        "kir k.kir --run cumsum:f32:2x3:axis=1,carry=in x.npy -o out.npy");
 }
+
+/* Offsets are made: of scans and reductions, of more segments than elements, and of none. */
+Test(cli, bench_makes_offsets)
+{
+    static const struct {
+        const char *command, *bytes;
+    } cases[] = {
+        { "bench cumsum:f32:3x50:axis=1,segments=i64/7 --json", "\"bytes\": 1264," },
+        { "bench sum:i32:50x3:axes=0,segments=i32/99 --json", "\"bytes\": 2188," },
+        { "bench max:f16:50:segments=i32/4,a,map=a*x --json", "\"bytes\": 228," },
+        { "bench cumsum:f32:0:axis=0,segments=i32/0 --json", "\"bytes\": 4," },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        tly_expect_success("/dev/null", cases[k].command);
+        cr_expect(strstr(tly_last.out, cases[k].bytes), "%s\n%s", cases[k].command, tly_last.out);
+    }
+}

@@ -104,14 +104,19 @@ static tally_status make_sets(tly_bench_gpu *gpu, tally_error *error)
     const tly_bench_gpu_sizes *sizes = &gpu->sizes;
     const size_t room = gpu->moves == TLY_COPIES ? sizes->moved : 0;
     size_t bytes[TLY_SET_MOST] = { [TLY_SET_IN] = input_bytes(gpu), [TLY_SET_OUT] = sizes->out };
-    const int has_carry_in = sizes->states_in > 0;
-    const int tensors = TLY_SET_OPERAND + sizes->operands + has_carry_in;
+    const int has_carry_in = sizes->states_in > 0, has_offsets = sizes->offsets > 0;
+    const int operands_end = TLY_SET_OPERAND + sizes->operands;
+    const int tensors = operands_end + has_offsets + has_carry_in;
     memcpy(bytes + TLY_SET_OPERAND, sizes->operand, sizeof sizes->operand);
+    if (has_offsets) {
+        bytes[operands_end] = sizes->offsets;
+    }
     if (has_carry_in) {
         bytes[tensors - 1] = sizes->states_in;
     }
     const tally_status status = tly_gpu_sets_make(gpu->vulkan, bytes, tensors, room, &gpu->sets,
                                                   error);
+    gpu->sets.has_offsets = has_offsets;
     gpu->sets.has_carry_in = has_carry_in;
     gpu->sets.states_at = sizes->states_at;
     return status;
@@ -186,6 +191,12 @@ tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const v
                              gpu->sizes.operand[operand], error);
 }
 
+tally_status tly_bench_gpu_fill_offsets(tly_bench_gpu *gpu, const void *from, tally_error *error)
+{
+    return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, TLY_SET_OPERAND + gpu->sizes.operands, from,
+                             gpu->sizes.offsets, error);
+}
+
 tally_status tly_bench_gpu_fill_states(tly_bench_gpu *gpu, const void *from, tally_error *error)
 {
     return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, gpu->sets.tensors - 1, from,
@@ -201,6 +212,9 @@ tally_status tly_bench_gpu_run(tly_bench_gpu *gpu, const tally_vulkan_kernel *ke
     tally_vulkan_buffer_info(to, &buffers.out);
     for (int i = 0; i < gpu->sizes.operands; i++) {
         tally_vulkan_buffer_info(buffer[TLY_SET_OPERAND + i], &buffers.operand[i]);
+    }
+    if (gpu->sizes.offsets > 0) {
+        tally_vulkan_buffer_info(buffer[TLY_SET_OPERAND + gpu->sizes.operands], &buffers.offsets);
     }
     if (gpu->sizes.states_in > 0) {
         tally_vulkan_buffer_info(buffer[gpu->sets.tensors - 1], &buffers.carry_in);

@@ -14,6 +14,7 @@ typedef struct tly_bench_gpu tly_bench_gpu;
 typedef struct tly_bench_gpu_sizes {
     size_t in, out, operand[TALLY_MAX_OPERANDS], moved;
     int operands;     /* how many the word has */
+    size_t offsets;   /* bytes of segments' offsets; 0: the word has none */
     size_t states_in; /* bytes of carry_in; 0: the word has none */
     size_t states_at; /* where carry_out begins behind the output; 0: likewise */
 } tly_bench_gpu_sizes;
@@ -38,6 +39,9 @@ tally_status tly_bench_gpu_fill(tly_bench_gpu *gpu, int input, const void *in, s
 /* Uploads an operand, sizes.operand[operand] bytes, which goes with every input. */
 tally_status tly_bench_gpu_fill_operand(tly_bench_gpu *gpu, int operand, const void *from,
                                         tally_error *error);
+
+/* The offsets of segments. */
+tally_status tly_bench_gpu_fill_offsets(tly_bench_gpu *gpu, const void *from, tally_error *error);
 
 /* The states of carry_in. */
 tally_status tly_bench_gpu_fill_states(tly_bench_gpu *gpu, const void *from, tally_error *error);

@@ -95,8 +95,12 @@ void tly_gpu_sets_turn(tly_gpu_sets *sets, tally_vulkan_buffers *buffers)
 {
     take_turn(sets, TLY_SET_IN, &buffers->in);
     take_turn(sets, TLY_SET_OUT, &buffers->out);
-    for (int i = TLY_SET_OPERAND; i < sets->tensors - sets->has_carry_in; i++) {
+    const int operands_end = sets->tensors - sets->has_carry_in - sets->has_offsets;
+    for (int i = TLY_SET_OPERAND; i < operands_end; i++) {
         take_turn(sets, i, &buffers->operand[i - TLY_SET_OPERAND]);
+    }
+    if (sets->has_offsets) {
+        take_turn(sets, operands_end, &buffers->offsets);
     }
     if (sets->has_carry_in) {
         take_turn(sets, sets->tensors - 1, &buffers->carry_in);

@@ -11,7 +11,8 @@ enum {
     TLY_SET_IN,
     TLY_SET_OUT,
     TLY_SET_OPERAND,
-    TLY_SET_MOST = TLY_SET_OPERAND + TALLY_MAX_OPERANDS + 1 /* carry_in is the last */
+    TLY_SET_MOST = TLY_SET_OPERAND + TALLY_MAX_OPERANDS +
+                   2 /* offsets, then carry_in are the last */
 };
 
 /* One buffer for each tensor, in which all sets have theirs side by side; zeros are none. */
@@ -19,7 +20,7 @@ typedef struct tly_gpu_sets {
     tally_vulkan_buffer *buffer[TLY_SET_MOST];
     size_t step[TLY_SET_MOST]; /* bytes from a set's tensor to the next one's */
     int tensors;
-    int has_carry_in; /* behind the operands */
+    int has_offsets, has_carry_in; /* behind the operands */
     size_t states_at; /* carry_out begins so many bytes behind the output's first; 0: none */
     int count, next;
 } tly_gpu_sets;

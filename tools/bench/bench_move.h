@@ -6,7 +6,7 @@
 
 #include "bench_read.h"
 
-enum { TLY_MOST_SOURCES = 6 };
+enum { TLY_MOST_SOURCES = 7 };
 
 /* What is read and written. All pointers are 64-byte aligned, and `to` may be written anywhere. */
 typedef struct tly_moved {

@@ -20,7 +20,7 @@ int tly_bench_target_on_gpu(const tly_bench_target *target)
 static int has_stages(const tly_bench_target *target)
 {
     const tally_descriptor *d = &target->job.descriptor;
-    return d->operands[0].dtype || d->map[0] || d->post[0];
+    return d->operands[0].dtype || d->map[0] || d->post[0] || target->offsets_bytes;
 }
 
 /* Devices have no kernel that moves several tensors: they copy as many bytes. */
@@ -61,13 +61,20 @@ static size_t count_states(const tally_descriptor *d)
     return bytes;
 }
 
+static size_t count_offsets(const tally_descriptor *d)
+{
+    const size_t element = d->segment_dtype ? tally_dtype_bytes((tally_dtype)d->segment_dtype) : 0;
+    return element * (size_t)(d->segments + 1);
+}
+
 void tly_bench_target_measure(tly_bench_target *target)
 {
     const tly_job *s = &target->job;
     size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
     const int32_t carry = s->descriptor.carry;
+    target->offsets_bytes = count_offsets(&s->descriptor);
     target->states_bytes = carry ? count_states(&s->descriptor) : 0;
-    target->bytes = in + out;
+    target->bytes = in + out + target->offsets_bytes;
     target->bytes += carry & TALLY_CARRY_IN ? target->states_bytes : 0;
     target->bytes += carry & TALLY_CARRY_OUT ? target->states_bytes : 0;
     target->moved = s->scan ? target->bytes : in;

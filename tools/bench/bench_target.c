@@ -28,6 +28,7 @@ static tally_status open_gpu(tly_bench_target *target, tally_error *error)
     for (int i = 0; i < TALLY_MAX_OPERANDS && target->job.descriptor.operands[i].dtype; i++) {
         sizes.operand[sizes.operands++] = target->operand_bytes[i];
     }
+    sizes.offsets = target->offsets_bytes;
     sizes.states_in = target->job.descriptor.carry & TALLY_CARRY_IN ? target->states_bytes : 0;
     sizes.states_at = target->job.descriptor.carry & TALLY_CARRY_OUT ? target->states_at : 0;
     return tly_bench_gpu_open(target->context, target->selector, tly_bench_target_moves(target),
@@ -169,6 +170,26 @@ static int fill_states(tly_bench_target *target, tly_report *report)
     return EXIT_DONE;
 }
 
+static int fill_offsets(tly_bench_target *target, tly_report *report)
+{
+    const tally_descriptor *d = &target->job.descriptor;
+    /* Of a reduction, the only axis that is reduced. */
+    const int axis = target->job.scan ? d->axis : d->axes ? __builtin_ctz(d->axes) : 0;
+    const int status = get_memory(target, &target->offsets, target->offsets_bytes, report);
+    if (status) {
+        return status;
+    }
+    tly_bench_offsets(d, d->sizes[axis], target->offsets);
+#ifdef TALLY_VULKAN
+    tally_error error = TALLY_ERROR_INIT;
+    if (target->gpu &&
+        tly_bench_gpu_fill_offsets(target->gpu, target->offsets, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+#endif
+    return EXIT_DONE;
+}
+
 /* NULL: none are handed on. */
 static char *states_out(const tly_bench_target *target)
 {
@@ -186,6 +207,9 @@ int tly_bench_target_lay(tly_bench_target *target, tly_report *report)
     }
     if (!status && target->job.descriptor.carry & TALLY_CARRY_IN) {
         status = fill_states(target, report);
+    }
+    if (!status && target->offsets_bytes > 0) {
+        status = fill_offsets(target, report);
     }
     return status;
 }
@@ -227,6 +251,7 @@ void tly_bench_target_close(tly_bench_target *target)
         tly_memory_free(target->operand[i], target->operand_bytes[i]);
     }
     tly_memory_free(target->states_in, target->states_bytes);
+    tly_memory_free(target->offsets, target->offsets_bytes);
     tly_memory_free(target->out, target->out_bytes);
     memset(target, 0, sizeof *target);
 }
@@ -269,6 +294,7 @@ tally_status tly_bench_target_run(tly_bench_target *target, const tly_runner *ru
     tally_buffers buffers = { .size = sizeof buffers,
                               .in = target->in[TLY_JUDGED],
                               .out = target->out,
+                              .offsets = target->offsets,
                               .carry_in = target->states_in,
                               .carry_out = states_out(target) };
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
@@ -293,6 +319,7 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
                       .base = base ? base->cpu : NULL,
                       .in = target->in[TLY_TIMED],
                       .out = target->out,
+                      .offsets = target->offsets,
                       .carry_in = target->states_in,
                       .carry_out = states_out(target),
                       .moves = tly_bench_target_moves(target),
@@ -310,6 +337,10 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
     for (int i = 0; i < TALLY_MAX_OPERANDS && target->operand_bytes[i]; i++) {
         race.operand[i] = moved->from[moved->sources] = target->operand[i];
         moved->bytes[moved->sources++] = target->operand_touched[i];
+    }
+    if (target->offsets) {
+        moved->from[moved->sources] = target->offsets;
+        moved->bytes[moved->sources++] = target->offsets_bytes;
     }
     if (target->states_in) {
         moved->from[moved->sources] = target->states_in;

@@ -29,11 +29,13 @@ typedef struct tly_bench_target {
     size_t operand_bytes[TALLY_MAX_OPERANDS];   /* of the buffers; 0: no such operand */
     size_t operand_touched[TALLY_MAX_OPERANDS]; /* each element once */
     const tly_kind *states_data;
-    char *states_in;     /* NULL: the word has no carry=in */
-    size_t states_bytes; /* of either tensor of a carry */
-    size_t states_at;    /* carry=out: where in `out` its states lie, behind the output */
-    size_t bytes;        /* each logical element of all tensors once */
-    size_t moved;        /* by a copy, read and written; by a move; or by a reduction's read */
+    char *states_in;      /* NULL: the word has no carry=in */
+    size_t states_bytes;  /* of either tensor of a carry */
+    size_t states_at;     /* carry=out: where in `out` its states lie, behind the output */
+    char *offsets;        /* of segments; NULL: the word has none */
+    size_t offsets_bytes; /* of the tensor, 0: likewise */
+    size_t bytes;         /* each logical element of all tensors once */
+    size_t moved;         /* by a copy, read and written; by a move; or by a reduction's read */
     size_t ceiling; /* what a copy takes from one buffer to the other, or what is moved or read */
     struct tly_bench_gpu *gpu; /* NULL: on a CPU */
 } tly_bench_target;
@@ -82,6 +84,10 @@ tally_status tly_bench_target_time(tly_bench_target *target, const tly_runner *r
 /* bench_sizes.c: sets the bytes of a target whose job and selector are set; and what follows from
  * these two alone. */
 void tly_bench_target_measure(tly_bench_target *target);
+/* bench_offsets.c: offsets of d->segments segments of an axis of so many elements. The borders lie
+ * anywhere, the same in each run. */
+void tly_bench_offsets(const tally_descriptor *d, int64_t size, void *offsets);
+
 int tly_bench_target_on_gpu(const tly_bench_target *target);
 tly_moves tly_bench_target_moves(const tly_bench_target *target);
 

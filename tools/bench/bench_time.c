@@ -81,6 +81,7 @@ static tally_status take_one(bench *b, const row *row, int32_t *used)
         tally_buffers buffers = { .size = sizeof buffers,
                                   .in = r->in,
                                   .out = r->out,
+                                  .offsets = r->offsets,
                                   .carry_in = r->carry_in,
                                   .carry_out = r->carry_out };
         memcpy(buffers.operand, r->operand, sizeof buffers.operand);

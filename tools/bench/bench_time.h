@@ -74,7 +74,7 @@ typedef struct tly_race {
     tly_moves moves;
     size_t bytes;
     const void *operand[TALLY_MAX_OPERANDS]; /* NULL: the word has none */
-    const void *carry_in;                    /* likewise */
+    const void *offsets, *carry_in;          /* likewise */
     void *carry_out;                         /* likewise */
     tly_moved moved;                         /* for TLY_MOVES, in place of `in` and `out` */
     int32_t threads;                         /* at most */

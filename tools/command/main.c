@@ -59,10 +59,12 @@ static const tly_verb verbs[] = {
     { "bench", "time a kernel beside copies or reads of the same bytes",
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD. It takes turns with copies of the same bytes, a reduction with\n"
-      "reads of its input's bytes, a word with operands or expressions with loops that read and\n"
-      "write all its tensors. On Vulkan devices such a word takes turns with copies of as many\n"
+      "reads of its input's bytes, a word with operands, expressions or offsets with loops that\n"
+      "read and write all its tensors. On Vulkan devices such a word takes turns with copies of as "
+      "many\n"
       "bytes. Each runs on the number of threads, up to N, on which it is fastest; the output has\n"
-      "this number. A ratio of 1 is the speed of the best copy or read.\n"
+      "this number. A ratio of 1 is the speed of the best copy or read. Offsets cut segments of\n"
+      "many lengths, the same in each run.\n"
       "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --data KIND     what the input holds; x=KIND,a=KIND: what input and operand a hold;\n"
