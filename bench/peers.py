@@ -12,6 +12,7 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper
 
+import sessions
 from native import Competitor, Refused, repeat
 
 OPSET = 26  # the first with CumProd
@@ -90,19 +91,6 @@ def onnx_model(case, base_shape):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
 
 
-def onnx_session(model, threads):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    # Workers that spin between calls would take the core of whoever is measured next.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options,
-                                            providers=["CPUExecutionProvider"])
-    except Exception as error:  # its exceptions have no public common class
-        raise Refused(str(error).split(" : ")[-1].strip()) from error
-
-
 def onnx_competitors(problem, threads):
     case = problem.case
     shape = case.sizes if case.packed else problem.base.shape
@@ -111,7 +99,7 @@ def onnx_competitors(problem, threads):
     dtype = ONNX_DTYPES[case.dtype]
     for count in threads:
         try:
-            session = onnx_session(onnx_model(case, shape), count)
+            session = sessions.opened(onnxruntime, onnx_model(case, shape), count)
         except Refused as refused:
             yield Competitor("ONNX Runtime", refusal=str(refused))
             return

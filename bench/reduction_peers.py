@@ -7,11 +7,13 @@ import ctypes
 import functools
 
 import numpy as np
+import onnxruntime
 import torch
 from onnx import TensorProto, helper
 
 import native
 import peers
+import sessions
 from native import Competitor, Refused, repeat
 from reduction_cases import reduced_last
 
@@ -139,7 +141,7 @@ def onnx_competitors(problem, threads):
     dtype = {**peers.ONNX_DTYPES, "i8": TensorProto.INT8}[case.dtype]
     for count in threads:
         try:
-            session = peers.onnx_session(onnx_model(case, dtype), count)
+            session = sessions.opened(onnxruntime, onnx_model(case, dtype), count)
         except Refused as refused:
             yield Competitor("ONNX Runtime", refusal=str(refused))
             return
