@@ -119,12 +119,13 @@ class Part:
 
 
 def write(run, pieces, markdown, draw):
-    """The files of a run, or of what there is of it."""
+    """The files of a run, or of what there is of it; `draw` may be None."""
     run["minutes"], path = pieces.minutes(), pieces.path
     path.write_text(record.text(run))
     path.with_suffix(".md").write_text(markdown(run))
-    draw(run, path.with_suffix(".svg"))
-    record.shrink(path.with_suffix(".svg"))
+    if draw:
+        draw(run, path.with_suffix(".svg"))
+        record.shrink(path.with_suffix(".svg"))
     if pieces.left:
         print(f"bench: {pieces.left} left; the same command again goes on", file=sys.stderr)
 

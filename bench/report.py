@@ -126,11 +126,12 @@ def refusals(run):
     for case in run["cases"]:
         for result in case["results"]:
             if "refused" in result:
-                reasons.setdefault((result["name"], result["refused"]), []).append(case["name"])
+                reasons.setdefault((result["name"], result["refused"]), {})[case["name"]] = True
     if not reasons:
         return []
     rows = ["## Not measured", ""]
     for (name, reason), names in reasons.items():
+        names = list(names)
         shown = "; ".join(names[:3]) + (f"; {len(names) - 3} more" if len(names) > 3 else "")
         rows.append(f"- {name}: {reason} ({shown})")
     return rows + [""]
