@@ -13,9 +13,9 @@
  *
  * With --recurrences the words are those of linear recurrences, with operands and expressions. With
  * --stages words of other operators have these, too, and segments and flags.
- * Every failure prints one line with what repeats it. Exit status: 0 if no case failed, and some were
- * refused and some built: by all targets together, and by each that had at least ENOUGH_TRIES. A
- * target that lacks most of the dtypes that were drawn has few, and so has a short run.
+ * Every failure prints one line with what repeats it. Exit status: 0 if no case failed, and some
+ * were refused and some built: by all targets together, and by each that had at least ENOUGH_TRIES.
+ * A target that lacks most of the dtypes that were drawn has few, and so has a short run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -220,8 +220,8 @@ kir_value kir_extract(kir_builder *b, kir_value v, unsigned lane);     /* of a s
 kir_value kir_insert(kir_builder *b, kir_value v, kir_value scalar, unsigned lane);
 kir_value kir_shuffle(kir_builder *b, kir_value x, kir_value y, const uint8_t *index,
                       unsigned lanes); /* result has `lanes` lanes; y may be x */
-/* Lane i of the result is lane index[i] of x, then y, of 32 or 64 bits. `index`: integers of as many
- * bits and lanes, a power of two; those beyond both vectors begin again at the first lane of x. */
+/* Lane i of the result is lane index[i] of x, then y, of 32 or 64 bits. `index`: integers of as
+ * many bits and lanes, a power of two; those beyond both vectors begin again at x's first lane. */
 kir_value kir_permute(kir_builder *b, kir_value x, kir_value y, kir_value index);
 kir_value kir_keep(kir_builder *b, kir_value v);
 kir_value kir_any(kir_builder *b, kir_value i1s); /* i1: some lane is true; of one: itself */
