@@ -41,8 +41,8 @@ static int32_t axis_of(tly_torch_call *c, torch_value value)
     return -1;
 }
 
-/* NAME(Tensor x, int dim, bool exclusive, bool reverse) */
-static void scan(int32_t op, torch_value *stack)
+/* NAME(Tensor x, int dim, bool, bool), whose flags are these if they are true. */
+static void scan(int32_t op, uint32_t first, uint32_t second, torch_value *stack)
 {
     tly_torch_call c;
     torch_tensor *result = NULL;
@@ -52,8 +52,7 @@ static void scan(int32_t op, torch_value *stack)
         d->axis = axis_of(&c, stack[1]);
         status = d->axis < 0 ? TALLY_INVALID : TALLY_OK;
     }
-    d->flags = (tly_torch_truth(stack[2]) ? TALLY_EXCLUSIVE : 0u) |
-               (tly_torch_truth(stack[3]) ? TALLY_REVERSE : 0u);
+    d->flags = (tly_torch_truth(stack[2]) ? first : 0u) | (tly_torch_truth(stack[3]) ? second : 0u);
     if (status == TALLY_OK && c.x.rank == 0) {
         d->rank = 1;
         d->sizes[0] = 1;
@@ -212,13 +211,18 @@ static void run(torch_value *stack, uint64_t arguments, uint64_t results)
     tly_torch_end(&c, status, result, stack);
 }
 
-/* XX(name, operator, what computes it) */
+#define SCAN(op) scan(op, TALLY_EXCLUSIVE, TALLY_REVERSE, stack)
+#define SCAN_INDEX(op) scan(op, TALLY_REVERSE, TALLY_LAST, stack)
+
+/* XX(name, what computes it) */
 #define OPERATORS(XX) \
-    XX(cumsum, scan(TALLY_CUMSUM, stack)) \
-    XX(cumprod, scan(TALLY_CUMPROD, stack)) \
-    XX(cumlogsumexp, scan(TALLY_CUMLOGSUMEXP, stack)) \
-    XX(cummax, scan(TALLY_CUMMAX, stack)) \
-    XX(cummin, scan(TALLY_CUMMIN, stack)) \
+    XX(cumsum, SCAN(TALLY_CUMSUM)) \
+    XX(cumprod, SCAN(TALLY_CUMPROD)) \
+    XX(cumlogsumexp, SCAN(TALLY_CUMLOGSUMEXP)) \
+    XX(cummax, SCAN(TALLY_CUMMAX)) \
+    XX(cummin, SCAN(TALLY_CUMMIN)) \
+    XX(cumargmax, SCAN_INDEX(TALLY_CUMARGMAX)) \
+    XX(cumargmin, SCAN_INDEX(TALLY_CUMARGMIN)) \
     XX(sum, reduce(TALLY_SUM, 0, stack)) \
     XX(prod, reduce(TALLY_PROD, 0, stack)) \
     XX(mean, reduce(TALLY_MEAN, 0, stack)) \

@@ -16,7 +16,9 @@ DTYPES = {name: np.dtype(dtype) for name, dtype in DTYPES.items()}
 FLOATS = ["f64", "f32", "f16", "bf16"]
 NUMBERS = [*FLOATS, "i64", "i32", "u64", "u32"]
 ADDS = ["cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "sum", "prod"]
-SCANS = ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "cumulative_sum", "cumulative_prod"]
+SCANS = ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "cumargmax", "cumargmin", "cumulative_sum",
+         "cumulative_prod"]
+INDICES = ["argmax", "argmin", "cumargmax", "cumargmin"]
 SINGLE = {("f16", "f32"), ("bf16", "f32")}
 
 
@@ -34,8 +36,8 @@ def pairs(name):
         return same | SINGLE | {(dtype, out) for dtype in DTYPES if dtype not in FLOATS for out in ("f32", "f64")}
     if name in ("l2", "log_sum", "log_sum_exp"):
         return same | SINGLE
-    if name in ("argmax", "argmin"):
-        return {(dtype, index) for dtype in DTYPES for index in ("i64", "i32", "u64", "u32")}
+    if name in INDICES:
+        return {(dtype, index) for dtype in DTYPES for index in ("i64", "i32", "u64", "u32")[:2 if name in SCANS else 4]}
     if name in ("l1", "sum_square"):
         return same
     return {(dtype, dtype) for dtype in (FLOATS if name == "cumlogsumexp" else DTYPES)}
@@ -43,7 +45,7 @@ def pairs(name):
 
 def default(name, dtype):
     """The dtype of the result of a call that names none, or None if it must."""
-    if name in ("argmax", "argmin"):
+    if name in INDICES:
         return "i64"
     if dtype not in FLOATS and name in ("l2", "log_sum", "log_sum_exp"):
         return None
@@ -214,6 +216,18 @@ def index(name, x, ignore, last):
     return (n - 1 - np.argmax(hit[:, ::-1], 1) if last else np.argmax(hit, 1)).astype(WIDE)
 
 
+def running_index(name, x, ignore, last, reverse):
+    """By the plain loop, over rows in scan direction. NaN is the largest of all, or with `ignore` the smallest."""
+    sign, n, y = 1 if name == "cumargmax" else -1, x.shape[1], np.empty(x.shape, WIDE)
+    for row, results in zip(x.tolist(), y):
+        keys = [(-1 if ignore else 1, 0) if v != v else (0, sign * v) for v in row]
+        best = 0
+        for i, key in enumerate(keys):
+            best = i if key > keys[best] or (last and key == keys[best]) else best
+            results[i] = n - 1 - best if reverse else best
+    return y
+
+
 # --- whole calls -------------------------------------------------------------------------------------------------
 
 
@@ -234,8 +248,12 @@ def prefixes(name, x, out, options):
     if name in ("max", "min", "cummax", "cummin"):
         y = picked(name, x.astype(WIDE), ends(x.dtype)["min" in name], options.get("nan") == "ignore", exclusive)
         return y, y
-    if name in ("argmax", "argmin"):
-        y = index(name, x.astype(WIDE), options.get("nan") == "ignore", bool(options.get("last")))[:, None]
+    if name in INDICES:
+        ignore, last = options.get("nan") == "ignore", bool(options.get("last"))
+        if name in SCANS:
+            y = running_index(name, x, ignore, last, bool(options.get("reverse")))
+        else:
+            y = index(name, x.astype(WIDE), ignore, last)[:, None]
         return y, y
     if x.dtype.name not in FORMATS:
         if name in ("l2", "log_sum", "log_sum_exp"):

@@ -57,6 +57,22 @@ def test_indices(name, rng):
         assert getattr(tally, name)(x, axis=0, keepdims=True).shape == (1, 9)
 
 
+@pytest.mark.parametrize("name", ["cumargmax", "cumargmin"])
+def test_running_indices(name, rng):
+    """Elements at the indices are the running extremes; test_random.py has ties, NaN and layouts."""
+    for dtype, axis in itertools.product(FLOATS + INTEGERS, [0, -1]):
+        x = elements(rng, (5, 9), dtype)
+        y = getattr(tally, name)(x, axis=axis)
+        assert y.dtype == np.int64 and y.shape == x.shape and y.flags.c_contiguous
+        extremes = getattr(tally, name.replace("arg", ""))(x, axis=axis)
+        assert (np.take_along_axis(x, y, axis) == extremes).all()
+    assert tally.cumargmax([1, 3, 3], dtype="i32", last=True).tolist() == [0, 1, 2]
+    assert tally.cumargmax([1, 3, 3], reverse=True).tolist() == [2, 2, 2], "first in the direction of the scan"
+    assert tally.cumargmin(3.0).tolist() == [0] and tally.cumargmin(np.empty((0, 3)), axis=0).shape == (0, 3)
+    with pytest.raises(tally.Unsupported, match="u32"):
+        tally.cumargmax([1, 3], dtype="u32")
+
+
 def test_rank_0_is_a_scalar():
     for got in (tally.sum(np.ones(3)), tally.sum([1.0, 2.0]), tally.max(array.array("d", [1, 2]))):
         assert isinstance(got, np.float64)

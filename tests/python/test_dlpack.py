@@ -48,6 +48,8 @@ def test_the_array_apis_namespace(rng):
     got = tally.cumsum(x, axis=1)
     assert type(got) is type(x) and got.dtype == strict.float64
     close(np.asarray(got), np.cumsum(np.asarray(x), 1), "f8")
+    got = tally.cumargmax(x, axis=1)
+    assert type(got) is type(x) and got.dtype == strict.int64
     assert tally.sum(x).shape == () and tally.argmax(x, axis=0).shape == (5,)
     wanted = strict.cumulative_sum(x, axis=1, include_initial=True)
     close(np.asarray(tally.cumulative_sum(x, axis=1, include_initial=True)), np.asarray(wanted), "f8")

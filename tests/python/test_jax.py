@@ -24,7 +24,7 @@ def test_dtypes_are_jaxs():
         x = jnp.ones(3, dtype)
         assert tally.cumsum(x).dtype == jnp.cumulative_sum(x).dtype, dtype
         assert tally.sum(x).dtype == jnp.sum(x).dtype, dtype
-        assert tally.argmax(x).dtype == jnp.argmax(x).dtype
+        assert tally.argmax(x).dtype == tally.cumargmax(x).dtype == jnp.argmax(x).dtype
     assert tally.mean(jnp.ones(3, "int32")).dtype == jnp.float32
 
 
@@ -32,7 +32,7 @@ def test_with_64_bits():
     with jax.enable_x64(True):
         x = jnp.ones(3, "int32")
         assert tally.cumsum(x).dtype == jnp.cumulative_sum(x).dtype == jnp.int64
-        assert tally.argmax(x).dtype == jnp.int64
+        assert tally.argmax(x).dtype == tally.cumargmin(x).dtype == jnp.int64
 
 
 def test_outputs_are_read_only():

@@ -31,7 +31,7 @@ def test_everything_else_keeps_the_inputs():
         x = np.ones(3, dtype)
         for name in ("max", "min", "cummax", "cummin"):
             assert getattr(tally, name)(x).dtype == x.dtype
-        for name in ("argmax", "argmin"):
+        for name in ("argmax", "argmin", "cumargmax", "cumargmin"):
             assert getattr(tally, name)(x).dtype == np.int64
     for dtype in FLOATS + [ml_dtypes.bfloat16]:
         for name in ("mean", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"):

@@ -30,6 +30,8 @@ def test_tensors_come_and_go():
     b = torch.rand(6).bfloat16()
     assert tally.cumsum(b).dtype == torch.bfloat16
     assert tally.sum(x, dtype=torch.float64).dtype == torch.float64
+    for ours, theirs in ((tally.cumargmax, torch.cummax), (tally.cumargmin, torch.cummin)):
+        assert torch.equal(ours(x.round(decimals=1), axis=1, last=True), theirs(x.round(decimals=1), 1)[1])
 
 
 def test_dtypes_are_torchs():

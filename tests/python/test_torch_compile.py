@@ -24,6 +24,7 @@ def test_opcheck(name):
 def test_opcheck_of_other_operators():
     x, a = torch.rand(3, 4, requires_grad=True), torch.rand(3, 1, requires_grad=True)
     torch.library.opcheck(ops.argmax.default, (x.detach(), [0], True))
+    torch.library.opcheck(ops.cumargmax.default, (x.detach(), 1, True))
     torch.library.opcheck(ops.cumsum.default, (torch.ones(3, dtype=torch.uint8), 0))
     torch.library.opcheck(ops.run.default, (x, [a], "linrec:f32:?x?:axis=1,a=f32,map=sig(a)*x,coef=1-sig(a)"))
     torch.library.opcheck(ops.run.default, (x, [], "cumsum:f32>f64:?x?:axis=0,every=2"))
@@ -82,7 +83,8 @@ def test_dynamic_shapes():
 def test_no_breaks():
     x = torch.rand(3, 4)
     for f in (lambda v: tally.cumprod(v.sin(), axis=1) * 2, lambda v: tt.cummax(v.sin(), 1) * 2,
-              lambda v: tally.argmax(v.sin(), axis=1, last=True) * 2):
+              lambda v: tally.argmax(v.sin(), axis=1, last=True) * 2,
+              lambda v: tally.cumargmin(v.sin(), axis=1) * 2):
         assert torch._dynamo.explain(f)(x).graph_break_count == 0
 
 

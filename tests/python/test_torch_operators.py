@@ -70,6 +70,26 @@ def test_indices():
     assert not tt.argmax(x.clone().requires_grad_(), 1).requires_grad
 
 
+@pytest.mark.parametrize("name", ["cumargmax", "cumargmin"])
+def test_running_indices(name):
+    """With `last` they are those of torch.cummax and cummin; without it, those of the elements that come first."""
+    theirs = torch.cummax if name == "cumargmax" else torch.cummin
+    ours, op, plain = (getattr(m, name) for m in (tt, ops, tally))
+    for x in (torch.randint(0, 3, (4, 6, 5)), torch.rand(6, 4).T):
+        want = theirs(x, 1)[1]
+        back = x.shape[1] - 1 - theirs(x.flip(1), 1)[1].flip(1)
+        for got, by_torch in ((ours(x, 1, last=True), want), (op(x, 1, False, True), want), (op(x, 1, True, True), back),
+                              (torch.func.vmap(lambda v: ours(v, 0, last=True))(x), want)):
+            assert got.dtype == torch.int64 and torch.equal(got, by_torch)
+        assert torch.equal(x.gather(1, op(x, 1)), theirs(x, 1)[0]) and (op(x, 1) <= want).all()
+    x = torch.rand(3, 4, requires_grad=True)
+    assert not op(x, 1).requires_grad and torch.equal(plain(x, axis=1, reverse=True), op(x, 1, True))
+    assert plain(x, axis=0, dtype=torch.int32, last=True).dtype == torch.int32
+    assert op(torch.tensor(3.0), 0).shape == () and ours(torch.empty(0, 3), 0).shape == (0, 3)
+    with pytest.raises(TypeError, match="no option 'exclusive'"):
+        plain(x, axis=0, exclusive=True)
+
+
 @pytest.mark.parametrize("name", ["bool", "int8", "int16", "int32", "int64", "uint8"])
 def test_integers_are_widened_as_torchs(name):
     x = torch.tensor([[1, 0, 1], [1, 1, 1]]).to(getattr(torch, name))

@@ -11,6 +11,7 @@
 #define SCAN (RUNS | BIT(EXCLUSIVE) | BIT(REVERSE) | BIT(ORDER))
 #define SCAN_WIDE (SCAN | BIT(DTYPE) | BIT(ACC))
 #define SCAN_PICK (SCAN | BIT(NAN))
+#define SCAN_INDEX (RUNS | BIT(DTYPE) | BIT(REVERSE) | BIT(LAST) | BIT(NAN))
 #define CUMULATIVE (BIT(AXIS) | BIT(DTYPE) | BIT(INCLUDE_INITIAL) | BIT(OUT))
 #define FOLD (RUNS | BIT(KEEPDIMS) | BIT(ORDER))
 #define FOLD_LOG (FOLD | BIT(DTYPE))
@@ -22,9 +23,9 @@
 #define AXIS_OF_SCAN \
     "axis: the axis; may be left out for one dimension.\n" OUT \
     " x itself will do, if\nit is such an array.\n"
+#define REVERSE "reverse: from the axis' end to its start.\n"
 #define DIRECTIONS \
-    "exclusive: an element of the result does not include its own element of x.\n" \
-    "reverse: from the axis' end to its start.\n"
+    "exclusive: an element of the result does not include its own element of x.\n" REVERSE
 #define AXES "axis: an axis, a tuple of axes, or None for all.\n" OUT "\n"
 #define ORDER "order: 'run', or 'serial' for the order of a plain loop.\n"
 #define ORDER_ACC ORDER "acc: 'f64' accumulates f32, f16 and bf16 in f64.\n"
@@ -48,6 +49,14 @@
     name "(x, /, *, axis=None, out=None, exclusive=False, reverse=False, order='run', " \
          "nan='propagate', threads=None, device=None)\n--\n\n" what \
          " along an axis, of every dtype.\n\n" SCAN_SHAPE AXIS_OF_SCAN DIRECTIONS ORDER NANS \
+             RUN_OPTIONS RAISES "\n" example
+#define SCAN_INDEX_TEXT(name, what, example) \
+    name "(x, /, *, axis=None, dtype=None, out=None, reverse=False, last=False, " \
+         "nan='propagate', threads=None, device=None)\n--\n\n" what \
+         " so far, along an axis, of every dtype.\n\n" SCAN_SHAPE \
+         "Indices count from the start of the axis, also with reverse.\n" AXIS_OF_SCAN \
+         "dtype: i64 (the default) or i32.\n" REVERSE \
+         "last: of equal elements the last one so far wins, not the first.\n" NANS \
              RUN_OPTIONS RAISES "\n" example
 #define FOLD_WIDE_TEXT(name, what, dtypes, example) \
     name "(x, /, *, axis=None, dtype=None, out=None, keepdims=False, order='run', acc=None, " \
@@ -102,6 +111,12 @@
        "Logarithms of cumulative sums of exponentials along an axis, of floats.\n\n" SCAN_SHAPE \
            AXIS_OF_SCAN DIRECTIONS ORDER RUN_OPTIONS RAISES "\n" \
        ">>> tally.cumlogsumexp([0.0, 0.0])\narray([0.        , 0.69314718])") \
+    XX(cumargmax, CUMARGMAX, INDEX, SCAN_INDEX, \
+       SCAN_INDEX_TEXT("cumargmax", "Indices of the largest elements", \
+                       ">>> tally.cumargmax([1, 3, 2, 3])\narray([0, 1, 1, 1])")) \
+    XX(cumargmin, CUMARGMIN, INDEX, SCAN_INDEX, \
+       SCAN_INDEX_TEXT("cumargmin", "Indices of the smallest elements", \
+                       ">>> tally.cumargmin([3, 1, 2, 1], last=True)\narray([0, 1, 1, 3])")) \
     XX(cumulative_sum, CUMSUM, WIDE, CUMULATIVE, \
        CUMULATIVE_TEXT("cumulative_sum", "Cumulative sums", \
                        ">>> tally.cumulative_sum([1, 2], include_initial=True)\n" \

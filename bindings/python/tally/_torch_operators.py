@@ -16,9 +16,14 @@ NAMES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch
          torch.uint16: "u16", torch.uint8: "u8", torch.bool: "bool"}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
-SCANS = ("cumsum", "cumprod", "cumlogsumexp", "cummax", "cummin")
-REDUCTIONS = ("sum", "prod", "mean", "l1", "l2", "sum_square", "log_sum", "log_sum_exp", "max", "min")
-INDICES = ("argmax", "argmin")
+SCANS = ("cumsum", "cumprod", "cumlogsumexp", "cummax", "cummin", "cumargmax", "cumargmin")
+REDUCTIONS = ("sum", "prod", "mean", "l1", "l2", "sum_square", "log_sum", "log_sum_exp", "max", "min", "argmax",
+              "argmin")
+INDICES = ("argmax", "argmin", "cumargmax", "cumargmin")  # which have no derivatives
+# The options of words that arguments behind `dim` turn on.
+FLAGS = (dict.fromkeys(SCANS, ("exclusive", "reverse")) | dict.fromkeys(REDUCTIONS, ("keepdims",)) |
+         dict.fromkeys(("cumargmax", "cumargmin"), ("reverse", "last")) |
+         dict.fromkeys(("argmax", "argmin"), ("keepdims", "last")))
 
 # Sums and products of narrow integers are wider, as torch's are. Tally's are unsigned where the input is, and torch
 # shows their bits as int64. Means of integers are floats.
@@ -33,13 +38,12 @@ PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(fo
 
 library = torch.library.Library("tally", "FRAGMENT")
 operators = {}
-for _names, _arguments in ((SCANS, "int dim, bool exclusive=False, bool reverse=False"),
-                           (REDUCTIONS, "int[]? dim=None, bool keepdim=False"),
-                           (INDICES, "int[]? dim=None, bool keepdim=False, bool last=False"),
-                           (("run",), "Tensor[] operands, str word")):
-    for _name in _names:
-        library.define(f"{_name}(Tensor x, {_arguments}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-        operators[_name] = getattr(torch.ops.tally, _name).default
+for _name in (*SCANS, *REDUCTIONS, "run"):
+    _arguments = ["int dim" if _name in SCANS else "int[]? dim=None"]
+    _arguments += [f"bool {flag.replace('keepdims', 'keepdim')}=False" for flag in FLAGS.get(_name, ())]
+    _arguments = ", ".join(_arguments if _name != "run" else ["Tensor[] operands", "str word"])
+    library.define(f"{_name}(Tensor x, {_arguments}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+    operators[_name] = getattr(torch.ops.tally, _name).default
 
 
 def dtype_of(x, field="dtype"):
@@ -54,8 +58,7 @@ def dtype_of(x, field="dtype"):
 def word_of(name, dtype, rank, arguments, made=None):
     """The word of an operator's arguments. A scan of rank 0 is one of one element. `made`: the result's dtype."""
     dim, *flags = arguments or (None,)
-    known = ("exclusive", "reverse") if name in SCANS else ("keepdims", "last")
-    options = [option for option, flag in zip(known, flags) if flag]
+    options = [option for option, flag in zip(FLAGS[name], flags) if flag]
     if name in SCANS:
         options.insert(0, f"axis={dim}")
     elif dim is not None:

@@ -12,12 +12,12 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
-from ._torch_operators import (INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd, call,
-                               dtype_of, empty, library, operators, places_of, prepare, through, transforms, usual,
-                               word_of)
+from ._torch_operators import (FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
+                               call, dtype_of, empty, library, operators, places_of, prepare, through, transforms,
+                               usual, word_of)
 from ._words import FLOATS, LETTERS, complete, fault, parse
 
-__all__ = [*SCANS, *REDUCTIONS, *INDICES, "linrec", "run"]
+__all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
@@ -172,6 +172,16 @@ def _scan(name, what):
     return function
 
 
+def _scan_index(name, what):
+    def function(x, dim, reverse=False, last=False):
+        return _by_name(name, x, dim, reverse, last)
+    function.__doc__ = f"""The indices of the {what} elements so far along `dim`.
+
+    reverse: from the end of `dim` to its start. last: of equal elements the last one so far counts, as in torch.cummax.
+    Returns int64, of the shape of x."""
+    return function
+
+
 def _reduction(name, what):
     def function(x, dim=None, keepdim=False):
         return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim)
@@ -195,6 +205,8 @@ cumprod = _scan("cumprod", "The products of elements so far")
 cumlogsumexp = _scan("cumlogsumexp", "The logarithms of the sums of exponentials so far")
 cummax = _scan("cummax", "The largest elements so far, without their indices,")
 cummin = _scan("cummin", "The smallest elements so far, without their indices,")
+cumargmax = _scan_index("cumargmax", "largest")
+cumargmin = _scan_index("cumargmin", "smallest")
 sum = _reduction("sum", "The sum")
 prod = _reduction("prod", "The product")
 mean = _reduction("mean", "The mean")
@@ -274,7 +286,7 @@ def _scanned(name, x, axis, dtype, initial, options):
     axis, rank = 0 if axis is None else _number(axis), x.ndim or 1
     if not -rank <= axis < rank:
         raise fault("axis", f"axis {axis} is not in [{-rank}, {rank - 1}]")
-    flags = [options.pop("exclusive", False), options.pop("reverse", False)]
+    flags = [options.pop(flag, False) for flag in FLAGS[name]]
     if initial:  # one more element, whose value does not matter, in an exclusive scan
         x = x.unsqueeze(0) if x.ndim == 0 else x
         one = [1 if d == axis % rank else n for d, n in enumerate(x.shape)]
@@ -284,8 +296,8 @@ def _scanned(name, x, axis, dtype, initial, options):
 
 def _reduced(name, x, axis, dtype, options):
     dims = None if axis is None else [_number(d) for d in (axis if isinstance(axis, tuple) else (axis,))]
-    flags = [options.pop("keepdims", False), options.pop("last", False)]
-    return _with_options(name, x, (dims, *flags[:1 + (name in INDICES)]), dtype, options)
+    flags = [options.pop(flag, False) for flag in FLAGS[name]]
+    return _with_options(name, x, (dims, *flags), dtype, options)
 
 
 def _with_options(name, x, arguments, dtype, options):
@@ -331,5 +343,5 @@ def _traced(name):
             return plain(name, x, options)
 
 
-for _name in (*SCANS, "cumulative_sum", "cumulative_prod", *REDUCTIONS, *INDICES):
+for _name in (*SCANS, "cumulative_sum", "cumulative_prod", *REDUCTIONS):
     _traced(_name)
