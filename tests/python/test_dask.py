@@ -12,6 +12,7 @@ from conftest import SCANS, close, need, plain_scan, tally
 dask = need("dask")
 import dask.array as da  # noqa: E402
 
+import tally._dask_scans as scans  # noqa: E402
 import tally.dask as td  # noqa: E402
 
 RAGGED = ((10, 1, 0, 20, 6), (7, 16))
@@ -105,7 +106,7 @@ def test_linrec(rng):
 
 def test_linrec_over_many_pieces(rng, monkeypatch):
     """The state behind a chunk is made piece by piece; here they are short."""
-    monkeypatch.setattr(td, "_SCRATCH_BYTES", 50)
+    monkeypatch.setattr(scans, "_SCRATCH_BYTES", 50)
     x, c = rng.standard_normal((61, 5)).astype("f4"), rng.uniform(.5, 1, (61, 5)).astype("f4")
     for axis, reverse in ((0, False), (0, True), (1, True)):
         got = td.linrec(chunked(x, (20, 2)), chunked(c, (20, 2)), axis, reverse=reverse).compute()

@@ -10,6 +10,8 @@ NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16
          "uint16": "u16", "uint8": "u8", "bool": "bool"}
 
 ADDS = "sum", "prod", "cumsum", "cumprod"
+# Of integers they are none: means have a dtype of their own, the others must be asked for.
+FLOATS = "l2", "log_sum", "log_sum_exp", "cumlogsumexp"
 # Their results are i64 unless the word says more.
 INDICES = "argmax", "argmin", "cumargmax", "cumargmin"
 

@@ -166,9 +166,6 @@ def _without_ones(shape):
     return [size for size in shape if size != 1]
 
 
-_FLOATS = "l2", "log_sum", "log_sum_exp", "cumlogsumexp"
-
-
 def _find_out(op, given, dtype):
     """The dtype of the result. Without one asked for it is that of jnp.cumulative_sum."""
     canonical = _jax.dtypes.canonicalize_dtype
@@ -178,7 +175,7 @@ def _find_out(op, given, dtype):
         return canonical(int)
     if _jnp.issubdtype(given, _jnp.floating):
         return given
-    if op in _FLOATS:
+    if op in _calls.FLOATS:
         raise TypeError(f"dtype: {op} of {given} is no {given}; hint: x.astype('float32')")
     if op == "mean":
         return canonical(float)
