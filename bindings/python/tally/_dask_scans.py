@@ -196,8 +196,9 @@ def _scan_array(op, x, axis, coef=None, *, dtype=None, exclusive=False, reverse=
             line.append((index, TaskRef((x.name, *index)), factor))
         _add_line(graph, plan, name, line)
     dependencies = [x] if coef is None else [x, coef]
-    return dask.array.Array(HighLevelGraph.from_collections(name, graph, dependencies), name, x.chunks,
-                        meta=numpy.empty((0,) * x.ndim, dtype_of(out)))
+    graph = HighLevelGraph.from_collections(name, graph, dependencies)
+    return dask.array.Array(graph, name, x.chunks,
+                            meta=numpy.empty((0,) * x.ndim, dtype_of(out)))
 
 
 def cumsum(x, axis, *, dtype=None, exclusive=False, reverse=False, order="run"):
