@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tally.jax and tally.dask share: the names of dtypes, and how a call becomes a word."""
+"""What tally.jax and tally.dask share: names of operators, and how a call becomes a word."""
 
 import operator
 
 import numpy
 
-NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64",
-         "int32": "i32", "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32",
-         "uint16": "u16", "uint8": "u8", "bool": "bool"}
+from ._dtypes import DTYPES, NAMES
 
 ADDS = "sum", "prod", "cumsum", "cumprod"
-# Of integers they are none: means have a dtype of their own, the others must be asked for.
-FLOATS = "l2", "log_sum", "log_sum_exp", "cumlogsumexp"
+# These refuse integers unless the caller names the dtype of the result.
+FLOATS_ONLY = "l2", "log_sum", "log_sum_exp", "cumlogsumexp"
 # Their results are i64 unless the word says more.
 INDICES = "argmax", "argmin", "cumargmax", "cumargmin"
 
 
 def name_of(dtype):
     """The name in Tally of a dtype, which may be its name already."""
-    if isinstance(dtype, str) and dtype in NAMES.values():
+    if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
     name = dtype if isinstance(dtype, str) and dtype in NAMES else numpy.dtype(dtype).name
     if name not in NAMES:

@@ -34,7 +34,7 @@ def result_dtype(op, given, dtype):
         return "i64"
     if _calls.is_float(given):
         return given
-    if op in _calls.FLOATS and op != "cumlogsumexp":  # which has no kernels of integers at all
+    if op in _calls.FLOATS_ONLY and op != "cumlogsumexp":  # which has no kernels of integers at all
         raise TypeError(f"dtype: {op} of integers is no integer; dtype=x.dtype cuts it to one; "
                         "hint: x.astype('f8')")
     wide = "u64" if given[0] == "u" else "i64"

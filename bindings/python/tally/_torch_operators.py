@@ -9,11 +9,10 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
-from ._words import FLOATS, LETTERS, fault, gradient, join, parse
+from ._dtypes import FLOATS, NAMES as LONG_NAMES
+from ._words import LETTERS, fault, gradient, join, parse
 
-NAMES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-         torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint64: "u64", torch.uint32: "u32",
-         torch.uint16: "u16", torch.uint8: "u8", torch.bool: "bool"}
+NAMES = {getattr(torch, long): name for long, name in LONG_NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
 SCANS = ("cumsum", "cumprod", "cumlogsumexp", "cummax", "cummin", "cumargmax", "cumargmin")

@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from . import _tally
+from ._dtypes import DTYPES, FLOATS
 
 LETTERS = "abcd"
 OPERANDS = tuple(f"{letter}=" for letter in LETTERS)
-FLOATS = ("f64", "f32", "f16", "bf16")
-DTYPES = FLOATS + ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
 
 
 def options_of(text):

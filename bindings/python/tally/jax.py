@@ -175,7 +175,7 @@ def _find_out(op, given, dtype):
         return canonical(int)
     if _jnp.issubdtype(given, _jnp.floating):
         return given
-    if op in _calls.FLOATS:
+    if op in _calls.FLOATS_ONLY:
         raise TypeError(f"dtype: {op} of {given} is no {given}; hint: x.astype('float32')")
     if op == "mean":
         return canonical(float)

@@ -12,10 +12,11 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
+from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
                                call, dtype_of, empty, library, operators, places_of, prepare, through, transforms,
                                usual, word_of)
-from ._words import FLOATS, LETTERS, complete, fault, parse
+from ._words import LETTERS, complete, fault, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -312,7 +313,6 @@ def _with_options(name, x, arguments, dtype, options):
 
 
 PYTHONS = {float: "f64", int: "i64", bool: "bool"}
-LONG_NAMES = {str(dtype).rpartition(".")[2]: name for dtype, name in NAMES.items()}
 
 
 def _named(value):
