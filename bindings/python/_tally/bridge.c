@@ -25,13 +25,32 @@ static int in_forward_mode(tly_py_state *s)
             s->torch_levels = Py_NewRef(Py_None);
         }
     }
-    PyObject *level = s->torch_levels != Py_None
-                          ? PyObject_GetAttr(s->torch_levels, s->names[TLY_PY_CURRENT_LEVEL])
+    PyObject *level = s->torch_levels != Py_None /* borrowed */
+                          ? PyDict_GetItemWithError(PyModule_GetDict(s->torch_levels),
+                                                    s->names[TLY_PY_CURRENT_LEVEL])
                           : NULL;
     const long open = level != NULL ? PyLong_AsLong(level) : -1;
     PyErr_Clear(); /* the name is torch's own, and may go */
-    Py_XDECREF(level);
     return open >= 0;
+}
+
+/* What Tensor.requires_grad and Tensor.is_neg call, as looking them up is a tenth of a small call. */
+static void look_up(tly_py_state *s, PyObject *x)
+{
+    PyObject *descriptor = PyObject_GetAttr((PyObject *)Py_TYPE(x), s->names[TLY_PY_REQUIRES_GRAD]);
+    PyObject *method = PyObject_GetAttr(x, s->names[TLY_PY_IS_NEG]);
+    descrgetfunc get = descriptor != NULL ? (descrgetfunc)(uintptr_t)PyType_GetSlot(
+                                                Py_TYPE(descriptor), Py_tp_descr_get)
+                                          : NULL;
+    if (get != NULL && method != NULL && PyCFunction_Check(method) &&
+        PyCFunction_GetFlags(method) == METH_NOARGS) {
+        s->torch_requires_grad = Py_NewRef(descriptor);
+        s->torch_get = get;
+        s->torch_is_neg = PyCFunction_GetFunction(method);
+    }
+    PyErr_Clear();
+    Py_XDECREF(descriptor);
+    Py_XDECREF(method);
 }
 
 int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
@@ -39,9 +58,15 @@ int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
     if (kind != TLY_PY_KIND_TORCH) {
         return kind == TLY_PY_KIND_TORCH_OTHER;
     }
-    int is = truth(PyObject_GetAttr(x, s->names[TLY_PY_REQUIRES_GRAD]));
+    if (s->torch_requires_grad == NULL) {
+        look_up(s, x);
+    }
+    const int quick = s->torch_requires_grad != NULL;
+    int is = truth(quick ? s->torch_get(s->torch_requires_grad, x, (PyObject *)Py_TYPE(x))
+                         : PyObject_GetAttr(x, s->names[TLY_PY_REQUIRES_GRAD]));
     if (is == 0) {
-        is = truth(PyObject_CallMethodObjArgs(x, s->names[TLY_PY_IS_NEG], NULL));
+        is = truth(quick ? s->torch_is_neg(x, NULL)
+                         : PyObject_CallMethodObjArgs(x, s->names[TLY_PY_IS_NEG], NULL));
     }
     if (is < 0) {
         PyErr_Clear();

@@ -212,6 +212,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)s->numpy_ndarray);
     Py_VISIT(s->shape);
     Py_VISIT(s->torch_levels);
+    Py_VISIT(s->torch_requires_grad);
     Py_VISIT(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {
         Py_VISIT(s->numpy_dtypes[i]);
@@ -235,6 +236,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->numpy_ndarray);
     Py_CLEAR(s->shape);
     Py_CLEAR(s->torch_levels);
+    Py_CLEAR(s->torch_requires_grad);
     Py_CLEAR(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {
         Py_CLEAR(s->numpy_dtypes[i]);

@@ -90,7 +90,10 @@ typedef struct tly_py_state {
     PyObject *shape; /* the last one of a result, and what it holds; NULL: there was none */
     int32_t shape_rank;
     int64_t shape_sizes[TALLY_MAX_RANK + 1];
-    PyObject *torch_levels; /* torch.autograd.forward_ad, or None; NULL until it is needed */
+    PyObject *torch_levels;        /* torch.autograd.forward_ad, or None; NULL until it is needed */
+    PyObject *torch_requires_grad; /* Tensor.requires_grad, whose get this is; NULL until then */
+    descrgetfunc torch_get;
+    PyCFunction torch_is_neg; /* what Tensor.is_neg calls */
     PyObject *jax_config;
     tly_py_type types[TLY_PY_TYPES];
     unsigned next_type; /* the place that a new type takes */
