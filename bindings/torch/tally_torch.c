@@ -6,29 +6,8 @@
  */
 #include "call.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
 tly_torch_functions tly_torch;
 tally_context *tly_torch_context;
-
-/* dlsym's result as a function; ISO C has no conversion. */
-static int find(void *library, const char *symbol, void *function)
-{
-    void *found = dlsym(library, symbol);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
-static int number(void *library, const char *symbol, int32_t *value)
-{
-    int32_t (*get)(void) = NULL;
-    if (!find(library, symbol, &get)) {
-        return 0;
-    }
-    *value = get();
-    return 1;
-}
 
 /**
  * Registers the kernels of all operators, which must be declared. Call it once, after torch was
@@ -43,17 +22,17 @@ const char *tally_torch_start(void)
         return "libtorch_cpu.so";
     }
 #define FIND(name, arguments, symbol) \
-    if (!find(cpu, #symbol, (void *)&tly_torch.name)) { \
+    if (!torch_find(cpu, #symbol, (void *)&tly_torch.name)) { \
         return #symbol; \
     }
     TORCH_FUNCTIONS(FIND)
     FIND(check, , aoti_torch_check)
 #define NUMBER(dtype, symbol) \
-    if (!number(cpu, #symbol, &tly_torch.dtypes[dtype])) { \
+    if (!torch_number(cpu, #symbol, &tly_torch.dtypes[dtype])) { \
         return #symbol; \
     }
     TORCH_DTYPES(NUMBER)
-    if (!number(cpu, "aoti_torch_device_type_cpu", &tly_torch.cpu)) {
+    if (!torch_number(cpu, "aoti_torch_device_type_cpu", &tly_torch.cpu)) {
         return "aoti_torch_device_type_cpu";
     }
     tly_torch.dtypes[TALLY_DTYPE_NONE] = -1;

@@ -8,8 +8,10 @@
 #ifndef TALLY_TORCH_ABI_H
 #define TALLY_TORCH_ABI_H
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** A place of an operator's stack (StableIValue): a number or bool in its low bytes, a handle of a
  *  tensor, list or string, or the address of a torch_value that is optional, 0 for None. A kernel
@@ -27,8 +29,22 @@ typedef void (*torch_kernel)(torch_value *stack, uint64_t arguments, uint64_t re
 /** The version that the kernels are written for, 2.13.0, as torch counts it. */
 #define TORCH_WRITTEN_FOR ((UINT64_C(2) << 56) | (UINT64_C(13) << 48))
 
-/** XX(name here, arguments, name in libtorch_cpu). All return 0 on success. */
+/** XX(name here, arguments, name in libtorch_cpu). All return 0 on success. These make a tensor. */
+#define TORCH_TENSOR_FUNCTIONS(XX) \
+    XX(get_data, (torch_tensor * tensor, void **data), torch_get_mutable_data_ptr) \
+    XX(delete_tensor, (torch_tensor * tensor), aoti_torch_delete_tensor_object) \
+    XX(empty_strided, \
+       (int64_t rank, const int64_t *sizes, const int64_t *strides, int32_t dtype, \
+        int32_t device_type, int32_t device_index, torch_tensor **tensor), \
+       aoti_torch_empty_strided)
+
+/** And makes it an object of Python's, since torch 2.14; `type` may be NULL. */
+#define TORCH_OBJECT_FUNCTIONS(XX) \
+    XX(to_object, (torch_tensor * tensor, void *type, void **object), torch_tensor_to_pyobject)
+
+/** All that operators take. */
 #define TORCH_FUNCTIONS(XX) \
+    TORCH_TENSOR_FUNCTIONS(XX) \
     XX(library_init, \
        (const char *space, const char *key, const char *file, uint32_t line, \
         torch_library **library), \
@@ -41,12 +57,6 @@ typedef void (*torch_kernel)(torch_value *stack, uint64_t arguments, uint64_t re
     XX(get_strides, (torch_tensor * tensor, int64_t **strides), aoti_torch_get_strides) \
     XX(get_dtype, (torch_tensor * tensor, int32_t *dtype), aoti_torch_get_dtype) \
     XX(get_const_data, (torch_tensor * tensor, const void **data), torch_get_const_data_ptr) \
-    XX(get_data, (torch_tensor * tensor, void **data), torch_get_mutable_data_ptr) \
-    XX(delete_tensor, (torch_tensor * tensor), aoti_torch_delete_tensor_object) \
-    XX(empty_strided, \
-       (int64_t rank, const int64_t *sizes, const int64_t *strides, int32_t dtype, \
-        int32_t device_type, int32_t device_index, torch_tensor **tensor), \
-       aoti_torch_empty_strided) \
     XX(list_size, (torch_list * list, size_t *count), torch_list_size) \
     XX(list_get, (torch_list * list, size_t index, torch_value *value), torch_list_get_item) \
     XX(delete_list, (torch_list * list), torch_delete_list) \
@@ -74,5 +84,24 @@ typedef void (*torch_check)(_Bool condition, const char *function, const char *f
     XX(TALLY_U16, aoti_torch_dtype_uint16) \
     XX(TALLY_U8, aoti_torch_dtype_uint8) \
     XX(TALLY_BOOL, aoti_torch_dtype_bool)
+
+/** Looks a function up; 0 if it is missing. ISO C converts no result of dlsym to a function. */
+static inline int torch_find(void *library, const char *symbol, void *function)
+{
+    void *found = dlsym(library, symbol);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+/** Calls one that has no arguments and returns a number. */
+static inline int torch_number(void *library, const char *symbol, int32_t *value)
+{
+    int32_t (*get)(void) = NULL;
+    if (!torch_find(library, symbol, &get)) {
+        return 0;
+    }
+    *value = get();
+    return 1;
+}
 
 #endif

@@ -69,6 +69,25 @@ def test_devices_are_refused():
         tally.cumsum(torch.ones(3, device="meta"))
 
 
+def test_new_tensors():
+    """They are torch's own, and not views of memory that DLPack describes. An older torch has none but those."""
+    x = torch.rand(4, 5)
+    calls = [lambda: tally.cumsum(x, axis=1), lambda: tally.max(x), lambda: tally.sum(x.int(), axis=0),
+             lambda: tally.cumsum(x[:0], axis=0), lambda: tally.cumargmax(x.bfloat16(), axis=-1), lambda: tally.max(x > 0.5)]
+    own = [call() for call in calls]
+    tally._tally._torch_functions(False)
+    try:
+        described = [call() for call in calls]
+    finally:
+        tally._tally._torch_functions(True)
+    for a, b in zip(own, described):
+        assert torch.equal(a, b) and a.dtype == b.dtype and a.stride() == b.stride() and not a.requires_grad
+        assert not b.untyped_storage().resizable()
+        assert a.untyped_storage().resizable()
+    with torch.inference_mode():
+        assert tally.cumsum(x, axis=0).is_inference()
+
+
 def test_without_the_table(monkeypatch):
     """As an older torch has none: in a process of its own, since types are remembered."""
     import subprocess

@@ -76,6 +76,10 @@ void tly_py_dlpack_end(tly_py_view *v);
 PyObject *tly_py_exchange_new(const dl_exchange *table, const tly_py_shape *shape, int32_t shown_as,
                               void **data);
 
+/* torch.c: a new tensor of torch; NULL, and no exception, where the table must make it. */
+PyObject *tly_py_torch_new(const tly_py_shape *shape, int32_t shown_as, void **data);
+int tly_py_add_torch(PyObject *module); /* a switch for tests; -1 with an exception */
+
 /* memory.c: memory for a tensor, and the array that the namespace of `like` makes of it, once it is
  * filled. */
 PyObject *tly_py_memory_new(tly_py_state *s, const tly_py_shape *shape, void **data);

@@ -187,7 +187,8 @@ static int fill(PyObject *module)
     if (check_version() != 0 || intern_names(s) != 0 || tly_py_add_errors(module, s) != 0 ||
         tly_py_add_memory(module, s) != 0 || tly_py_add_operators(module) != 0 ||
         tly_py_add_kernel(module, s) != 0 || tly_py_add_tensors(module) != 0 ||
-        tly_py_add_words(module) != 0 || tly_py_watch_forks(module) != 0) {
+        tly_py_add_words(module) != 0 || tly_py_add_torch(module) != 0 ||
+        tly_py_watch_forks(module) != 0) {
         return -1;
     }
     s->device = PyStructSequence_NewType(&device_desc);

@@ -14,6 +14,7 @@
  *   kernel.c   kernels by words
  *   memory.c   memory for results of other namespaces
  *   bridge.c   tensors of torch that are more than their elements
+ *   torch.c    new tensors of torch
  *   fork.c     forks
  *   tensors.c  what a word says of tensors
  *   words.c    words in full, and their gradients, for bridges

@@ -121,6 +121,12 @@ int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_p
     switch (v->kind) {
     case TLY_PY_KIND_TABLE:
     case TLY_PY_KIND_TORCH:
+        f->object = v->kind == TLY_PY_KIND_TORCH && v->exchange != NULL
+                        ? tly_py_torch_new(shape, shown_as, &f->data)
+                        : NULL;
+        if (f->object != NULL) {
+            return 0;
+        }
         f->object = v->exchange != NULL
                         ? tly_py_exchange_new(v->exchange, shape, shown_as, &f->data)
                         : tly_py_memory_new(s, shape, &f->data);
