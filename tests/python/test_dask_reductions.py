@@ -43,7 +43,7 @@ def chunked_calls(draw, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results(name):
-    each(30, name, chunked_calls(name), check_results)
+    each(12, name, chunked_calls(name), check_results)
 
 
 def check_results(chunked):
