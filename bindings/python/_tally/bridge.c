@@ -34,7 +34,7 @@ static int in_forward_mode(tly_py_state *s)
     return open >= 0;
 }
 
-/* What Tensor.requires_grad and Tensor.is_neg call, as looking them up is a tenth of a small call. */
+/* What Tensor.requires_grad and Tensor.is_neg call: looking up is a tenth of a small call. */
 static void look_up(tly_py_state *s, PyObject *x)
 {
     PyObject *descriptor = PyObject_GetAttr((PyObject *)Py_TYPE(x), s->names[TLY_PY_REQUIRES_GRAD]);
