@@ -250,9 +250,13 @@ Test(segments, threads_change_no_bit)
 {
     static const struct {
         const char *word;
-        int64_t
-            each; /* elements of segments but the first; 0: nearly all are in one in the middle */
+        /* Elements of segments but the last; 0: nearly all are in one in the middle; below 0: every
+         * other segment has -each, the others have 3. */
+        int64_t each;
     } cases[] = {
+        { "sum:f32:1500000:axes=0,segments=i32/1", -400000 },
+        { "sum:f64:1500000:axes=0,segments=i64/1,map=x*x", -150000 },
+        { "argmin:f32:2x700000:axes=1,segments=i32/1,last", -200000 },
         { "sum:f32:1500000:axes=0,segments=i32/1", 3 },
         { "sum:f32:1500000:axes=0,segments=i32/1", 0 },
         { "prod:f32:1500000:axes=0,segments=i64/1", 0 },
@@ -267,7 +271,9 @@ Test(segments, threads_change_no_bit)
     for (size_t k = 0; k < COUNT(cases); k++) {
         tally_descriptor d = parsed(cases[k].word);
         const int64_t length = d.sizes[__builtin_ctz(d.axes)], each = cases[k].each;
-        const int64_t count = each ? length / each : 1001;
+        const int64_t count = each > 0   ? length / each
+                              : each < 0 ? 2 * (length / (3 - each))
+                                         : 1001;
         tly_layout l;
         tly_layout_of(&d, &l);
         const size_t bytes = (size_t)(l.rows * count) * tally_dtype_bytes(tly_reference_output(&d));
@@ -278,7 +284,10 @@ Test(segments, threads_change_no_bit)
         tly_random r = tly_random_seed(k, 5);
         tly_random_fill(&r, &d, TLY_DATA_SIGNED, in);
         for (int64_t i = 0; i <= count; i++) {
-            const int64_t at = each ? i * each : i <= count / 2 ? i : length - (count - i);
+            const int64_t at = each > 0         ? i * each
+                               : each < 0       ? i / 2 * (3 - each) + i % 2 * 3
+                               : i <= count / 2 ? i
+                                                : length - (count - i);
             tly_bits_store((tally_dtype)d.segment_dtype, offsets, i, (uint64_t)at);
         }
         d.segments = count;

@@ -48,6 +48,9 @@ enum {
     TLY_LAUNCH_PREFETCHW = 2
 };
 
+/* Segments of rows that have more elements are reduced in chunks of so many. */
+enum { TLY_SEGMENT_CHUNK = 1 << 15 };
+
 /* What a call does with its tiles. */
 enum {
     TLY_MODE_SCAN = 0,   /* compute and store tiles [begin, end) */
@@ -57,7 +60,8 @@ enum {
                              1, nothing stored, if only a scan of the chunk can tell the carry */
     /* Of reductions: SCAN makes elements of the output, of whole runs of chunks; TOTAL stores the
      * states of tiles [begin, end) to records from carry_out on; COMBINE makes the output of such
-     * records, from carry_in on. */
+     * records, from carry_in on. Of segments of rows, the latter two are of chunks [begin, end) of
+     * segment number `ahead` (row times segments, plus segment), and COMBINE of all of them. */
 };
 
 /* One call of the kernel: a range of tiles by one thread. A tile is, in TLY_ROWS, chunk (t mod
@@ -72,7 +76,7 @@ typedef struct tly_task {
     char *carry_out;      /* 40  carry record after tile end - 1, or NULL if not wanted */
     const char *total;    /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
     int64_t ahead;        /* 56  TLY_ROWS: bytes from what is read to what is prefetched; 0: the
-                                   plan's distance */
+                                   plan's distance. Segments: see TLY_MODE_COMBINE */
 } tly_task;               /* 64 */
 
 /* A carry record is the operator's state after a chunk, whose bytes the launch record says; a

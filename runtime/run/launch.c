@@ -53,10 +53,7 @@ static tally_status refuse(const tally_kernel *k, const tly_pointers *p, tally_e
 static void range_of(const tly_run *run, int64_t ticket, tly_task *task)
 {
     const tally_kernel *k = run->kernel;
-    if (run->by_elements) {
-        task->begin = tly_segments_border(run, ticket);
-        task->end = tly_segments_border(run, ticket + 1);
-    } else if (run->parts == 1) {
+    if (run->parts == 1) {
         int64_t row = ticket * run->rows;
         int64_t end = k->rows - row < run->rows ? k->rows : row + run->rows;
         task->begin = row * k->row_tiles;
@@ -77,6 +74,10 @@ static void draw(tly_run *run, char *scratch)
     }
     if (run->records != NULL) {
         tly_reduce_work(run, scratch);
+        return;
+    }
+    if (run->by_elements) {
+        tly_segments_work(run, scratch);
         return;
     }
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
@@ -217,6 +218,7 @@ static int64_t run_tasks(const tally_kernel *k, const tly_args *args, const tall
     if (run.records != NULL) {
         tly_reduce_end(&run, scratch);
     }
+    tly_segments_end(&run, scratch);
     tly_chain_end(&run);
     return count;
 }

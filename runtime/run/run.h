@@ -8,6 +8,8 @@
 
 #include "../context/internal.h"
 
+typedef struct tly_long_segment tly_long_segment;
+
 typedef struct tly_run {
     const tally_kernel *kernel;
     const tly_args *args;
@@ -15,7 +17,12 @@ typedef struct tly_run {
     _Atomic(tly_block *) block; /* the caller's scratch, while no task has it */
     /* Ranges of tiles: a ticket is `rows` whole rows, or one of `parts` parts of one row. */
     int64_t rows, parts;
-    int by_elements; /* tickets are segments of about as many elements; see segments.h */
+    /* Segments of reductions: `ranges` tickets are of about as many elements; those before them are
+     * of the chunks of long segments; see segments.h. */
+    int by_elements, long_count;
+    int64_t ranges, long_tickets, long_chunks;
+    tly_long_segment *longs;
+    char *long_records;
     /* Chains of chunks: a ticket is one tile; see chain.h. */
     char *slots; /* NULL: no chain */
     size_t slot_bytes;

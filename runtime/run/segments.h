@@ -7,7 +7,9 @@
 
 /* Offsets cut the axis: tickets get about as many elements each. 0: they do not. */
 int tly_segments_cut(tly_run *run);
-/* The tile that a ticket begins with. */
-int64_t tly_segments_border(const tly_run *run, int64_t ticket);
+/* Does tickets as long as there are some. */
+void tly_segments_work(tly_run *run, char *scratch);
+/* After all tickets, and where there is nothing to share: frees what the cut made. */
+void tly_segments_end(tly_run *run, char *scratch);
 
 #endif

@@ -3,7 +3,7 @@
  * Reductions: from tiles to outputs. A tile is a chunk of one output's elements, or of several
  * outputs side by side. The states of chunks are joined in a fixed order, whichever threads made
  * them, so the bits are those of one thread. A task counts its outputs without divisions, except
- * for its first and last. The segments of a row are outputs, each of which is one chunk.
+ * for its first and last. The segments of a row are outputs; of lanes, each is one chunk.
  */
 #include "reduce.h"
 
@@ -93,7 +93,12 @@ tly_reduce_span tly_reduce_all(tly_build *c, const tly_row *at)
 /* Chunk number `chunk` of an output: some whole steps, or part of one. */
 static tly_reduce_span chunk_at(tly_build *c, const tly_row *at, kir_value chunk)
 {
-    kir_value size = arg(c, KIR_ARG_CHUNK_LENGTH), length = arg(c, KIR_ARG_LENGTH);
+    kir_value size = arg(c, KIR_ARG_CHUNK_LENGTH), length = tly_reduce_length(c);
+    if (c->p->segmented != TLY_SEGMENTED_NOT) {
+        kir_value at_size = imm(c, TLY_SEGMENT_CHUNK), at_chunk = mul(c, chunk, at_size);
+        return (tly_reduce_span){ *at, imm(c, 0), imm(c, 1), at_chunk,
+                                  tly_min(c, add(c, at_chunk, at_size), length) };
+    }
     kir_value together = arg(c, KIR_ARG_CHUNK_STEPS), steps = arg(c, KIR_ARG_STEPS);
     kir_value begin = 0, from = 0;
     tly_region cut = { .state = { &begin, &from } };
@@ -157,22 +162,19 @@ static void do_segment(tly_reduce *r, const tly_reduce_form *f, kir_value output
     f->finish(r, &row, f->make(r, &all, f->scratch != NULL ? f->scratch(r, imm(c, 0)) : 0));
 }
 
-/* Does the tiles of one output that lie in the task. States are joined in groups, and groups in
+/* Does chunks [low, high) of an output, whose tiles count from `first` on. States are joined in groups, and groups in
  * their order, so that a long sum is no long chain. After the last state of a group an extra turn
  * joins the group to the total. The first state of a group becomes the group's, the first group the
  * total. */
-static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
+static void do_chunks(tly_reduce *r, const tly_reduce_form *f, const tly_row *row, kir_value first,
+                      kir_value low, kir_value high)
 {
     enum { GROUP = 32 };
     tly_build *c = r->c;
-    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
-    kir_value chunks = arg(c, KIR_ARG_CHUNKS), mode = arg(c, KIR_ARG_MODE);
-    kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
+    kir_value mode = arg(c, KIR_ARG_MODE), zero = imm(c, 0), one = imm(c, 1);
     kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
     kir_value total_scratch = 0, group_scratch = 0, own_scratch = 0;
-    tly_row row = begin_output(r, f, output);
-    kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r), total = none;
-    kir_value high = tly_min(c, chunks, sub(c, end, first)), of_group = 0;
+    kir_value none = f->none(r), total = none, of_group = 0;
     tly_region group = { .state = { &total } }, l = { .state = { &total, &of_group } };
     emit_for(c, &group, low, high, imm(c, GROUP));
     kir_value last = tly_min(c, high, add(c, group.i, imm(c, GROUP)));
@@ -188,7 +190,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_value state = of_group;
     tly_region turn = { .state = { &state } }, lone = { .state = { &state } }, wanted = { 0 };
     emit_unless(c, &turn, joins);
-    state = state_of(r, f, &row, l.i, add(c, first, l.i), own_scratch);
+    state = state_of(r, f, row, l.i, add(c, first, l.i), own_scratch);
     emit_end(c, &turn);
     emit_unless(c, &lone, bor(c, choose(c, joins, leads, starts), records));
     state = f->join(r, choose(c, joins, total, of_group), state,
@@ -199,8 +201,18 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     emit_end(c, &l);
     emit_end(c, &group);
     emit_if(c, &wanted, tly_not(c, records));
-    f->finish(r, &row, total);
+    f->finish(r, row, total);
     emit_end(c, &wanted);
+}
+
+static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
+{
+    tly_build *c = r->c;
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), first = mul(c, output, chunks);
+    const tly_row row = begin_output(r, f, output);
+    do_chunks(r, f, &row, first, tly_max(c, sub(c, begin, first), imm(c, 0)),
+              tly_min(c, chunks, sub(c, end, first)));
 }
 
 void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
@@ -320,6 +332,25 @@ static void do_row(tly_reduce *r, kir_value number, kir_value made, kir_value st
     tly_reduce_finish_row(r, &row, state);
 }
 
+static tly_reduce_form form_of_rows(const tly_reduce *r)
+{
+    return (tly_reduce_form){ imm(r->c, tly_reduce_record_bytes(r)),
+                              NULL,
+                              none,
+                              NULL,
+                              make,
+                              join,
+                              take,
+                              keep,
+                              tly_reduce_finish_row };
+}
+
+void tly_reduce_chunks(tly_reduce *r, const tly_row *row, kir_value low, kir_value high)
+{
+    const tly_reduce_form rows = form_of_rows(r);
+    do_chunks(r, &rows, row, imm(r->c, 0), low, high);
+}
+
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
 {
     tly_reduce r = tly_reduce_begin(c);
@@ -332,10 +363,7 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
         launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
         tly_reduce_group(&r, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), do_row);
     } else {
-        const tly_reduce_form rows = {
-            imm(c, launch->record_bytes), NULL, none, NULL, make, join, take, keep,
-            tly_reduce_finish_row
-        };
+        const tly_reduce_form rows = form_of_rows(&r);
         tly_reduce_outputs(&r, &rows);
     }
     kir_return(c->b, imm(c, 0));

@@ -78,6 +78,8 @@ tly_row tly_reduce_row(tly_build *c, kir_value number);
 tly_row tly_reduce_begin_segment(tly_build *c, const tly_row *row, kir_value segment);
 /* From the state of all elements of a row to the output. */
 void tly_reduce_finish_row(tly_reduce *r, const tly_row *row, kir_value state);
+/* Chunks [low, high) of the segment that was begun, as the task's mode says. */
+void tly_reduce_chunks(tly_reduce *r, const tly_row *row, kir_value low, kir_value high);
 /* Element 0 of a step, in the tensors that are read. `at`: that of step 0. */
 tly_row tly_reduce_step(tly_build *c, const tly_row *at, kir_value step);
 /* All elements of an output. */

@@ -2,8 +2,9 @@
 /*
  * Segments of rows. Short ones go several at once: each has a vector of states, and the vectors are
  * folded together, so that results are neighbours. A long one among them has no elements there, and
- * goes by itself afterwards, as do those whose sums may have left the range. The length of a
- * segment alone decides how its elements are combined, so its bits depend on no other segment.
+ * goes by itself afterwards, as do those whose sums may have left the range. The longest are cut
+ * in chunks, so that threads can share them (runtime/run/segments.c). The length of a segment alone
+ * decides how its elements are combined, so its bits depend on no other segment.
  */
 #include "reduce.h"
 
@@ -35,12 +36,25 @@ tly_reduce_rules tly_reduce_short_rules(const tly_reduce *r)
 
 /* ---- a segment by itself ---- */
 
+static kir_value is_scan(tly_build *c) /* i1: not a part of one segment */
+{
+    return equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_SCAN));
+}
+
 static void do_one(tly_reduce *r, const tly_row *row, kir_value segment)
 {
     tly_build *c = r->c;
     const tly_row at = tly_reduce_begin_segment(c, row, segment);
     const tly_reduce_span all = tly_reduce_all(c, &at);
+    kir_value whole = is_scan(c), most = imm(c, TLY_SEGMENT_CHUNK);
+    kir_value chunks = udiv(c, add(c, c->count, imm(c, TLY_SEGMENT_CHUNK - 1)), most);
+    tly_region is_cut = { 0 };
+    emit_if(c, &is_cut, bor(c, tly_not(c, whole), less(c, most, c->count)));
+    tly_reduce_chunks(r, &at, choose(c, whole, imm(c, 0), arg(c, KIR_ARG_BEGIN)),
+                      choose(c, whole, chunks, arg(c, KIR_ARG_TASK_END)));
+    emit_else(c, &is_cut);
     tly_reduce_finish_row(r, &at, tly_reduce_of_span(r, &all));
+    emit_end(c, &is_cut);
 }
 
 /* ---- several ---- */
@@ -132,31 +146,21 @@ static void tell_counts(group *g, kir_value first)
         c->real_count = convert(c, KIR_SITOFP, real, counts);
 }
 
-/* Stores the results of states, a lane each. */
-static void finish_several(group *g, const tly_row *row, kir_value first, kir_value state)
+/* Stores the results of states, a lane each. i1: some may be wrong. */
+static kir_value finish(group *g, const tly_row *row, kir_value first, kir_value state)
 {
     tly_reduce *r = g->r;
     tly_build *c = r->c;
-    kir_value bad = 0, made = 0, zero = imm(c, 0);
-    tly_region redo = { 0 }, each = { 0 }, wanted = { 0 };
-    kir_value all = tly_reduce_check(r, state, &bad, &made);
+    kir_value bad = 0, made = 0, all = tly_reduce_check(r, state, &bad, &made);
     tell_counts(g, first);
     kir_value y = tly_reduce_result(r, NULL, all, 0);
     c->nothing = c->real_count = 0;
     kir_value out = ptradd(c, row->at[TLY_OUT], mul(c, first, tly_axis(c, TLY_OUT)));
-    tly_reduce_store(r, out, zero, y);
-    bad = bad != 0 ? any(c, bad) : i1(c, 0);
-    emit_if(c, &redo, bor(c, bad, g->is_long));
-    emit_for(c, &each, first, add(c, first, imm(c, g->rows)), imm(c, 1));
-    const tly_segment s = tly_segment_of(c, row, each.i);
-    emit_if(c, &wanted, bor(c, bad, tly_not(c, tly_reduce_is_short(r, s.count))));
-    do_one(r, row, each.i);
-    emit_end(c, &wanted);
-    emit_end(c, &each);
-    emit_end(c, &redo);
+    tly_reduce_store(r, out, imm(c, 0), y);
+    return bad != 0 ? any(c, bad) : i1(c, 0);
 }
 
-static void do_several(group *g, const tly_row *row, kir_value first)
+static kir_value several(group *g, const tly_row *row, kir_value first)
 {
     tly_build *c = g->r->c;
     kir_value state[MOST_ROWS], zero = imm(c, 0);
@@ -170,75 +174,79 @@ static void do_several(group *g, const tly_row *row, kir_value first)
     emit_for(c, &l, imm(c, c->lanes), g->most, imm(c, c->lanes));
     take(g, l.i, state);
     emit_end(c, &l);
-    finish_several(g, row, first, fold(g, state));
+    return fold(g, state);
 }
 
-/* One after another. */
-static void do_each(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
-{
-    tly_build *c = r->c;
-    tly_region l = { 0 };
-    emit_for(c, &l, from, to, imm(c, 1));
-    do_one(r, row, l.i);
-    emit_end(c, &l);
-}
-
-static void do_few(group *g, const tly_row *row, kir_value first, kir_value all, kir_value counts)
+/* The states of segments that have `all` elements together. */
+static kir_value states_of(group *g, const tly_row *row, kir_value first, kir_value all)
 {
     tly_build *c = g->r->c;
+    if (!tly_reduce_has_few(c))
+        return several(g, row, first);
+    kir_value state, counts = tly_segment_counts(c, first, g->rows), is_long = i1(c, 0);
     const tly_segment s = tly_segment_of(c, row, first);
-    g->is_long = i1(c, 0);
-    finish_several(g, row, first, tly_reduce_few(g->r, &s.row, first, all, counts));
+    tly_region few = { .state = { &state, &is_long } };
+    emit_if(c, &few, tly_reduce_are_few(g->r, all, counts));
+    state = tly_reduce_few(g->r, &s.row, first, all, counts);
+    emit_else(c, &few);
+    state = several(g, row, first);
+    is_long = g->is_long;
+    emit_end(c, &few);
+    g->is_long = is_long;
+    return state;
 }
 
-/* A group's segments, several at once unless most of them are long. */
-static void do_group(group *g, const tly_row *row, kir_value first)
+/* Segments [first, end), several at once if there are as many as a group has, unless most of them
+ * are long; then those that are left, one after another. */
+static void do_group(group *g, const tly_row *row, kir_value first, kir_value end, kir_value whole)
 {
     enum { VECTORS = 3 };
     tly_build *c = g->r->c;
-    tly_region few = { 0 }, together = { 0 };
-    kir_value end = add(c, first, imm(c, g->rows));
-    kir_value all = sub(c, tly_segment_border(c, end), tly_segment_border(c, first));
     const int64_t most = (int64_t)g->rows * c->lanes * VECTORS;
-    if (tly_reduce_has_few(c)) {
-        kir_value counts = tly_segment_counts(c, first, g->rows);
-        emit_if(c, &few, tly_reduce_are_few(g->r, all, counts));
-        do_few(g, row, first, all, counts);
-        emit_else(c, &few);
-    }
-    emit_if(c, &together, less(c, all, imm(c, most + 1)));
-    do_several(g, row, first);
-    emit_else(c, &together);
-    do_each(g->r, row, first, end);
+    kir_value all = sub(c, tly_segment_border(c, end), tly_segment_border(c, first));
+    kir_value alone = i1(c, 1), is_long = i1(c, 0);
+    tly_region together = { .state = { &alone, &is_long } }, left = { 0 }, each = { 0 },
+               wanted = { 0 };
+    emit_if(c, &together, band(c, whole, less(c, all, imm(c, most + 1))));
+    kir_value state = states_of(g, row, first, all);
+    is_long = g->is_long;
+    alone = finish(g, row, first, state);
     emit_end(c, &together);
-    if (tly_reduce_has_few(c))
-        emit_end(c, &few);
+    emit_if(c, &left, bor(c, alone, is_long));
+    emit_for(c, &each, first, end, imm(c, 1));
+    const tly_segment s = tly_segment_of(c, row, each.i);
+    emit_if(c, &wanted, bor(c, alone, tly_not(c, tly_reduce_is_short(g->r, s.count))));
+    do_one(g->r, row, each.i);
+    emit_end(c, &wanted);
+    emit_end(c, &each);
+    emit_end(c, &left);
 }
 
 /* Segments [from, to) of a row. */
 static void do_segments(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
 {
     tly_build *c = r->c;
-    tly_region groups = { 0 };
-    kir_value whole = from;
-    if (c->plan->rows_at_once > 1) {
-        group g = { .r = r, .rows = (unsigned)c->plan->rows_at_once };
+    group g = { .r = r, .rows = (unsigned)c->plan->rows_at_once };
+    tly_region l = { 0 };
+    emit_for(c, &l, from, to, imm(c, c->plan->rows_at_once));
+    if (g.rows > 1) {
         /* The last segment of one size may be shorter than the others. */
-        kir_value most = tly_min(c, to, sub(c, arg(c, KIR_ARG_SEGMENTS), imm(c, 1)));
-        kir_value left = tly_max(c, sub(c, most, from), imm(c, 0));
-        whole = add(c, from, tly_round_down(c, left, g.rows));
-        emit_for(c, &groups, from, whole, imm(c, g.rows));
-        do_group(&g, row, groups.i);
-        emit_end(c, &groups);
+        kir_value same = tly_min(c, to, sub(c, arg(c, KIR_ARG_SEGMENTS), imm(c, 1)));
+        kir_value end = add(c, l.i, imm(c, g.rows)), whole = less(c, end, add(c, same, imm(c, 1)));
+        do_group(&g, row, l.i, tly_min(c, end, to), band(c, whole, is_scan(c)));
+    } else {
+        do_one(r, row, l.i);
     }
-    do_each(r, row, whole, to);
+    emit_end(c, &l);
 }
 
 void tly_reduce_segments(tly_reduce *r)
 {
     tly_build *c = r->c;
-    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END), one = imm(c, 1);
-    kir_value segments = arg(c, KIR_ARG_SEGMENTS), zero = imm(c, 0);
+    kir_value one = imm(c, 1), zero = imm(c, 0), whole = is_scan(c);
+    kir_value begin = choose(c, whole, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_AHEAD));
+    kir_value end = choose(c, whole, arg(c, KIR_ARG_TASK_END), add(c, begin, one));
+    kir_value segments = arg(c, KIR_ARG_SEGMENTS);
     kir_value first = udiv(c, begin, segments), last = udiv(c, sub(c, end, one), segments);
     tly_region l = { 0 };
     emit_for(c, &l, first, add(c, last, one), one);
