@@ -190,6 +190,7 @@ Test(carry_bits, tells_its_chunk)
     } cases[] = {
         { "cumsum:f32:30x40:axis=0,carry=out", 1 },
         { "cumsum:f32:30x40:axis=1,carry=out,order=serial", 1 },
+        { "cumsum:f32:30x40:axis=1,carry=out", 256 },
         { "cumsum:i32:3000:axis=0,carry=in", 1 },
         { "cummax:f32:3000:axis=0,carry=in", 1 },
         { "cumsum:f32:0x5:axis=1,carry=in", 1 },

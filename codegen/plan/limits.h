@@ -193,6 +193,11 @@ int32_t tly_rows_period(int32_t unit, int32_t lanes);
 int tly_are_packed(const tly_problem *p);
 /* Whether a recurrence goes along rows in vectors, as that is faster (limits_linear.c). */
 int tly_linear_serves(const tly_problem *p);
+/* SHORT: vectors of whole lines of output and of whole rows of several vectors each; 0: they are
+ * many. */
+int tly_short_vectors_by_rows(const tly_problem *p, int lanes);
+/* 1: dense short rows of a word with a carry are one stream of vectors (SHORT), too. */
+int tly_carries_in_stream(const tly_problem *p, const tly_target *t);
 /* Vectors that hold the results of packed columns, one before (limits_few_columns.c). */
 int32_t tly_few_columns_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (limits_tiles.c). */

@@ -103,14 +103,14 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
 /* Lanes that are too few for passes of their own, or views of which nothing better is known. */
 static int is_wanted(const tly_problem *p, const tly_target *t)
 {
-    (void)t;
     if (p->segmented != TLY_SEGMENTED_NOT)
         return 0;
     if (p->form == TLY_COLUMNS)
         return p->lanes.least > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
     if (p->form == TLY_TRANSPOSED)
         return p->lanes.least > 0 || p->lanes.packing != TLY_PACKED_NOT;
-    return p->form == TLY_ROWS && p->rows.least > 0 && !(p->carry && tly_linear_serves(p));
+    return p->form == TLY_ROWS && p->rows.least > 0 && !(p->carry && tly_linear_serves(p)) &&
+           !tly_carries_in_stream(p, t);
 }
 
 const tly_template_limits tly_tiles_limits = {

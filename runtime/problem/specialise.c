@@ -56,12 +56,16 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
         return;
     }
     /* Short ones go side by side: states of rows are vectors then, and indices are the same in all
-     * lanes. cumargmax:f32>i32 by chains or vectors along rows, and so, ns an element from L2: rows
+     * lanes. Those with a carry are one stream on some targets (tly_carries_in_stream).
+     * cumargmax:f32>i32 by chains or vectors along rows, and so, ns an element from L2: rows
      * of 3, 8, 16, 24, 32, 64, 128 1.34, .81, .28, .56, .36, .24, .22 and .63, .20, .20, .20, .20,
      * .20, .20 (Zen 5, AVX-512, minima). */
     if ((p->carry || tly_tells_index(p->op)) && dense) {
-        p->rows.contiguous = !is_short || g->outer_rank == 0;
-        p->rows.least = p->rows.contiguous ? 0 : power_within(g->length);
+        const int is_stream = p->carry && !serial && !p->resets && !tly_tells_index(p->op) &&
+                              !tly_ops[p->op].has_coef;
+        p->rows.least = is_short && g->outer_rank > 0 ? power_within(g->length) : 0;
+        p->rows.length = (uint8_t)(is_stream && p->rows.least > 0 ? g->length : 0);
+        p->rows.contiguous = p->rows.least == 0 || p->rows.length > 0;
         return;
     }
     if (is_short && dense) {
@@ -241,7 +245,9 @@ void tly_specialise_for_device(tly_problem *p)
         }
     } else if (p->form == TLY_ROWS) {
         const tly_row_facts rows = p->rows;
-        p->rows = (tly_row_facts){ .contiguous = rows.contiguous, .length = rows.length };
+        const int goes_apart = rows.least > 0; /* also where a stream would be dense */
+        p->rows = (tly_row_facts){ .contiguous = rows.contiguous && !goes_apart,
+                                   .length = goes_apart ? 0 : rows.length };
     } else {
         const int along = p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN;
         p->lanes = (tly_lane_facts){ .packing = along ? p->lanes.packing : TLY_PACKED_NOT };

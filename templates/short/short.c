@@ -20,7 +20,7 @@ static int takes_few(const tly_short *s)
     const tly_build *c = s->c;
     int masked = tly_target_masks(c->t, c->bytes[TLY_IN]) &&
                  tly_target_masks(c->t, c->bytes[TLY_OUT]);
-    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && !s->maps &&
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 && !s->maps && !c->p->carry &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -111,7 +111,7 @@ static kir_value goes_direct(tly_short *s, const tly_stream *out, kir_value coun
     return band(c, direct, equal(c, out->pending, imm(c, 0)));
 }
 
-static void lay_out(tly_short *s, tly_launch *launch)
+static void lay_out(tly_short *s, tly_launch *launch, kir_value rows)
 {
     tly_build *c = s->c;
     int64_t line = tly_line(c), size = c->bytes[TLY_IN];
@@ -122,34 +122,21 @@ static void lay_out(tly_short *s, tly_launch *launch)
     int64_t first = tly_stored_step(c) < 0 ? buffer - c->bytes[TLY_OUT] : 0; /* the highest */
     int64_t used = (table + pad + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     kir_value scratch = arg(c, KIR_ARG_SCRATCH);
-    launch->chunk = 0;
+    launch->chunk = c->p->carry ? TLY_MEDIUM_ROW + 1 : 0; /* rows are shorter: none is cut */
     launch->scratch_bytes = used;
+    s->most = most_elements(s);
     if (s->is_staged) {
         launch->scratch_bytes += TLY_CONGRUENT_BYTES + (elements * size + 63) / 64 * 64;
         s->mapped = tly_congruent(c, ptradd(c, scratch, imm(c, used)), arg(c, KIR_ARG_IN));
+    }
+    if (c->p->carry) {
+        tly_short_begin_carry(s, ptradd(c, scratch, imm(c, launch->scratch_bytes)), rows);
+        launch->scratch_bytes += tly_short_carry_bytes(s);
     }
     s->table = scratch;
     s->pad = ptradd(c, scratch, imm(c, table + (c->p->tensor[TLY_IN].step < 0 ? pad - size : 0)));
     s->buffer = tly_congruent(c, ptradd(c, scratch, imm(c, table + pad + first)),
                               arg(c, KIR_ARG_OUT));
-}
-
-/* Vectors of whole lines of output and of whole rows of several vectors; 0 where they are many.
- * Where it is known how a vector lies in its row, most take no masks, and no step waits for the one
- * before. 32,768 elements in L2, products, us, before in brackets (Zen 5): AVX2 f64 rows of 8, 9,
- * 10 4.3, 7.0, 5.3 (14.9), f32 of 16, 20, 24, 64 3.1, 4.5, 3.2, 3.4 (7.7), of 36 3.9; AVX-512 f32
- * of 20, 24, 64 3.0, 2.6, 2.2 (3.5), f64 of 16 3.0 (5.6); SSE f32 of 16, 24 3.7, 3.5 (14.5). 16 and
- * 32 rows, as of 17 and 31 f32: 3.3 and 3.4 (3.4) for twice as long a compilation. Not kept: two
- * streams of rows side by side, which share masks: AVX2 f32 rows of 17 8.6 (8.1), f64 of 9 9.4. */
-static unsigned vectors_by_rows(const tly_short *s)
-{
-    enum { MOST = 20, MOST_ROWS = 8 };
-    unsigned line = s->vectors, all = line;
-    if (!s->chains || s->literal == 0)
-        return 0;
-    while (all <= MOST && all * s->c->lanes % s->literal != 0)
-        all += line;
-    return all <= MOST && all * s->c->lanes <= MOST_ROWS * s->literal ? all : 0;
 }
 
 /* Whether a comparison makes the masks of windows. It replaces loads of masks, of which most cross
@@ -188,15 +175,17 @@ static tly_short begin_short(tly_build *c)
     s.by_flags = c->p->tensor[TLY_OUT].dtype != TALLY_F16 ||
                  tly_target_narrows_quietly(c->t, c->lanes);
     s.prescale = s.chains && tly_checks_products(c) && c->acc.kind == KIR_F32 &&
-                 c->t->slow_subnormals;
+                 c->t->slow_subnormals && !c->p->carry;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
-    s.by_rows = vectors_by_rows(&s) > 0;
-    s.vectors = s.by_rows ? vectors_by_rows(&s) : s.vectors;
+    const unsigned by_rows = (unsigned)tly_short_vectors_by_rows(c->p, (int)c->lanes);
+    s.by_rows = by_rows > 0;
+    s.vectors = s.by_rows ? by_rows : s.vectors;
     s.step = (int64_t)s.vectors * c->lanes;
     s.bits = KIR_TYPE(c->acc_bytes == 8 ? KIR_I64 : KIR_I32, c->lanes);
     s.row_by_row = goes_row_by_row(&s);
     s.by_positions = has_positions(&s);
     s.by_bits = tly_part_bytes(c->p) == c->state_bytes;
+    s.by_number = c->p->carry && (s.fixed || s.by_rows);
     s.neutral = tly_neutral(c, c->vec);
     if (s.by_bits && tly_is_floating(c))
         s.neutral = bitcast(c, s.bits, s.neutral);
@@ -250,7 +239,8 @@ void tly_build_short(tly_build *word, tly_launch *launch)
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
     emit_if(c, &rest, less(c, begin, end));
-    lay_out(&s, launch); /* here: a call of few rows keeps none of it on the stack */
+    /* Here, as a call of few rows keeps none of it on the stack. */
+    lay_out(&s, launch, sub(c, end, begin));
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);
@@ -270,7 +260,11 @@ void tly_build_short(tly_build *word, tly_launch *launch)
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),
     };
+    if (c->p->carry)
+        tly_short_take_states(&s, rows);
     kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &at_once);
+    if (c->p->carry)
+        tly_short_hand_on(&s, rows);
     tly_stream_advance(c, &out, count, band(c, direct, good));
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
     emit_end(c, &l);

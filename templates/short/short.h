@@ -36,6 +36,13 @@ typedef struct tly_short {
     /* With `fixed`: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
+    int64_t most; /* elements of a batch */
+    /* Words with a carry: the states that rows of a batch start from, and those after them, as rows
+     * of states. `by_number`: one for each row. Otherwise one for each element: they are those of a
+     * row's first element, and of its last one. */
+    kir_value starts, ends;
+    int by_number;
+    kir_value has_states; /* i1: the run has states to start from */
     /* Builds the problem of the word, and `c` one without expressions, whose input is the mapped
      * elements. Without expressions both are the same. */
     tly_build *word;
@@ -76,6 +83,7 @@ typedef struct tly_short_vector {
                          its end; or 0 */
     kir_value t;            /* in the stream's table */
     int scaled;             /* its results are */
+    kir_value starts;       /* states that join its elements (tly_short_starts), or 0 */
     const tly_place *place; /* of its elements, unless it is_last, and of its results; or NULL */
 } tly_short_vector;
 
@@ -111,6 +119,31 @@ tly_place tly_short_place(tly_short *s, const tly_short_piece *p, kir_value i);
  * its own replace. */
 kir_value tly_short_scan_alone(tly_short *s, const tly_place *at, kir_value x, int is_first,
                                kir_value *before, kir_value *y);
+
+/* ---- short_carry.c: words with a carry ---- */
+
+int64_t tly_short_carry_bytes(const tly_short *s); /* of scratch */
+/* Prepares the scratch of a task of so many rows. */
+void tly_short_begin_carry(tly_short *s, kir_value scratch, kir_value rows);
+/* Reads the states that rows of the batch start from; stores those after them. */
+void tly_short_take_states(tly_short *s, kir_value rows);
+void tly_short_hand_on(tly_short *s, kir_value rows);
+/* Copies the states of a piece's last elements, which fill no step; as tly_short_fill_pad. */
+void tly_short_pad_states(tly_short *s, const tly_short_piece *p);
+/* Where the states of element i of a piece, and of those after it, lie in `starts` and `ends`; from
+ * `whole` on, unless it is 0, in the pad. 0: the word has no carry, or the piece stores nothing. */
+kir_value tly_short_starts_at(tly_short *s, const tly_short_piece *p, kir_value i, kir_value whole);
+kir_value tly_short_ends_at(tly_short *s, const tly_short_piece *p, kir_value i);
+/* What a piece of one row starts from (also of words without a carry), and the state after it. */
+kir_value tly_short_first_state(tly_short *s, const tly_short_piece *p);
+void tly_short_last_state(tly_short *s, const tly_short_piece *p, kir_value state);
+/* The states that join a vector, which begins `element` elements behind those whose states lie at
+ * `states`: neutral ones where no row starts; 0: none starts in it. Stores those that follow rows
+ * that end in the vector, whose states are y. */
+kir_value tly_short_starts(tly_short *s, kir_value states, int64_t element,
+                           const tly_short_vector *at);
+void tly_short_store_ends(tly_short *s, kir_value states, int64_t element,
+                          const tly_short_vector *at, kir_value y);
 
 /* ---- short_prescale.c: with `prescale`, results as `bits` ---- */
 

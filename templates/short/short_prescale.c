@@ -4,7 +4,8 @@
  * a subnormal number takes 100 cycles and more on Intel's cores. So a piece in which a product
  * underflowed is scanned again from 2^80 instead of 1, which makes subnormal products normal. An
  * addition and integer operations take the scale out in the end. If nothing underflows, the bits
- * are the same either way. docs/range.md has the reasons.
+ * are the same either way. docs/range.md has the reasons. Words with a carry do without, as the
+ * state after a row must not be rounded as results are.
  */
 #include "short.h"
 

@@ -59,11 +59,25 @@ static kir_value results(tly_short *s, kir_value w, kir_value before, const tly_
         s, tly_short_within(s, before, tly_short_last_border(s), p, one(s, p, s->neutral)), w);
 }
 
+/* Exclusive results y of a word with a carry, where rows start from states. */
+static kir_value behind_start(tly_short *s, kir_value y, kir_value starts,
+                              const tly_short_vector *p)
+{
+    tly_build *c = s->c;
+    if (!p->is_first)
+        return tly_short_within(s, y, 0, p, starts);
+    return choose(c, equal(c, kir_iota(c->b, s->bits), constant(c, s->bits, 0)), starts, y);
+}
+
 /* Results y as they are shown; `before`: those of the vector before. */
 static kir_value shown(tly_short *s, kir_value y, kir_value before, const tly_short_vector *p)
 {
     tly_build *c = s->c;
-    if (c->p->exclusive) {
+    if (c->p->exclusive && c->p->carry) {
+        y = tly_shift(c, before, y, 1);
+        if (p->starts)
+            y = behind_start(s, y, as_bits(s, p->starts), p);
+    } else if (c->p->exclusive) {
         kir_value first = one(s, p, as_bits(s, tly_start(c, c->vec)));
         y = tly_shift(s->c, p->is_first ? first : before, y, 1);
         if (tly_start(c, c->vec) !=
@@ -123,6 +137,8 @@ kir_value tly_short_steps(const tly_short *s, kir_value count)
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
+    if (c->p->carry)
+        tly_short_pad_states(s, p);
     if (maps_in_registers(s))
         return;
     tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
@@ -218,21 +234,26 @@ static void prefetch(tly_short *s, const tly_short_piece *p, kir_value i, kir_va
         kir_prefetch(c->b, from, step * (c->plan->prefetch + line));
 }
 
-/* Scans the vector that lies `at`; returns its results as they are shown, if `shows`. */
+/* Scans the vector that lies `at`; returns its results as they are shown, if `shows`. *end: the
+ * states behind its elements. */
 static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_vector at,
-                             tly_short_what what, int shows)
+                             tly_short_what what, int shows, kir_value *end)
 {
+    tly_build *c = s->c;
     kir_value out = 0;
     at.scaled = what == TLY_SHORT_SCALED;
     if (at.is_first)
         start_row(s, h->before);
     kir_value last = h->before[s->doublings];
-    x = tly_element(s->c, at.is_last ? NULL : at.place, x);
+    x = tly_element(c, at.is_last ? NULL : at.place, x);
+    if (at.starts)
+        x = tly_combine(c, at.starts, x);
     kir_value w = windows(s, as_bits(s, x), h->before, &at), y = w;
     if (what != TLY_SHORT_WINDOWS)
         y = results(s, w, last, &at);
     h->before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
     h->seen.most = see(s, what, h->seen.most, w, y);
+    *end = as_values(s, y);
     if (shows || at.scaled)
         out = shown(s, y, last, &at);
     if (at.scaled)
@@ -255,13 +276,15 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
     emit_for(c, &l, imm(c, 0), p->count, s->length);
     kir_value from = tly_at(c, p->in, l.i, c->bytes[TLY_IN]);
     const tly_stretch row = { from, p->to, l.i };
+    kir_value starts = tly_short_starts_at(s, p, l.i, 0), ends = tly_short_ends_at(s, p, l.i), end;
     for (int64_t i = 0; i < s->literal; i += c->lanes) {
         kir_value left = imm(c, s->literal - i), x, out;
         int whole = s->literal - i >= c->lanes;
         const tly_place place = tly_place_along(&row, i);
-        const tly_short_vector at = {
+        tly_short_vector at = {
             .is_first = i == 0, .position = i, .is_last = !whole, .place = &place
         };
+        at.starts = tly_short_starts(s, starts, i, &at);
         tly_place there = tly_place_after(tly_short_place(s, p, l.i), i, 0);
         there.count = whole ? 0 : left;
         if (maps_in_registers(s))
@@ -271,7 +294,8 @@ static void scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what wha
         else
             x = tly_widen(c,
                           kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t)));
-        out = scan_vector(s, &h, x, at, what, p->to != 0);
+        out = scan_vector(s, &h, x, at, what, p->to != 0, &end);
+        tly_short_store_ends(s, ends, i, &at, end);
         if (p->to == 0)
             continue;
         kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
@@ -295,7 +319,7 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
 {
     tly_build *c = s->c;
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
-    kir_value x[TLY_SHORT_MOST_VECTORS], out[TLY_SHORT_MOST_VECTORS];
+    kir_value x[TLY_SHORT_MOST_VECTORS] = { 0 }, out[TLY_SHORT_MOST_VECTORS];
     tly_region l = { 0 };
     start_row(s, h.before);
     kir_value whole = tly_short_steps(s, p->count);
@@ -308,6 +332,8 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
     if (maps_in_registers(s))
         tly_map_step(s->word, &first, left, x, s->vectors);
     const tly_stretch step = { there, p->to, l.i };
+    kir_value starts = tly_short_starts_at(s, p, l.i, whole);
+    kir_value ends = tly_short_ends_at(s, p, l.i), end;
     for (unsigned k = 0; k < s->vectors; k++) {
         const int64_t element = (int64_t)k * c->lanes;
         const tly_place place = tly_place_along(&step, element);
@@ -316,7 +342,9 @@ static void scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what w
         if (!maps_in_registers(s))
             x[k] = tly_load_vector(c,
                                    ptradd(c, there, imm(c, element * tly_short_element_bytes(s))));
-        out[k] = scan_vector(s, &h, x[k], at, what, p->to != 0);
+        at.starts = tly_short_starts(s, starts, element, &at);
+        out[k] = scan_vector(s, &h, x[k], at, what, p->to != 0, &end);
+        tly_short_store_ends(s, ends, element, &at, end);
         h.t = tly_short_next_position(s, h.t);
     }
     if (p->to && s->maps)

@@ -154,7 +154,7 @@ static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *a
 static void redo_row(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
-    kir_value y = tly_start(c, c->acc);
+    kir_value y = tly_short_first_state(s, p);
     tly_region l = { .state = { &y } };
     emit_for(c, &l, imm(c, 0), p->count, imm(c, 1));
     const tly_stretch row = { tly_at(c, p->in, l.i, tly_short_element_bytes(s)), p->to, l.i };
@@ -170,6 +170,7 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
     tly_store(s->word, tly_stored_at(c, p->to, l.i), 0, shown, c->bytes[TLY_OUT], 0);
     y = next;
     emit_end(c, &l);
+    tly_short_last_state(s, p, y);
 }
 
 kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,

@@ -81,9 +81,10 @@ void tly_fence(tly_build *c, kir_value streams)
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
     int is_known = c->p->form == TLY_ROWS && c->p->rows.contiguous && c->p->rows.length > 0;
+    const int states = c->p->carry ? tly_carry_tensor(c->p) : c->tensors;
     for (int t = 0; t < c->tensors; t++) {
         int64_t bytes = (int64_t)c->p->rows.length * c->p->tensor[t].step * c->bytes[t];
-        int literal = is_known && c->p->tensor[t].step != TLY_ANY_STEP;
+        int literal = is_known && t < states && c->p->tensor[t].step != TLY_ANY_STEP;
         offsets[t] = mul(
             c, row, literal ? imm(c, bytes) : kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0)));
     }
