@@ -29,16 +29,32 @@ static int64_t offset_at(const tly_run *run, int64_t i)
     return tly_offset_at(rules, run->args->tensor[tly_offsets_number(rules)].base, i);
 }
 
+/* The first segment of a row that has so much before it: elements, and `weight` for each segment. */
+static int64_t find(const tly_run *run, int64_t before, int64_t weight)
+{
+    int64_t low = 0, high = run->kernel->rules.segments;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (offset_at(run, middle) + weight * middle < before) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* ---- long segments ---- */
 
-/* Finds them, at most `most`; how many there are in a row. Those that are left out go with others,
- * as no bit depends on it. */
+/* The long segments of a row, `most` of them at most; how many there are. One of so many elements
+ * has one of the positions that lie as many apart. */
 static int find_long(const tly_run *run, int64_t least, tly_long_segment *found, int most)
 {
     int count = 0;
-    for (int64_t i = 0; i < run->kernel->rules.segments && count < most; i++) {
-        const int64_t elements = offset_at(run, i + 1) - offset_at(run, i);
-        if (elements >= least) {
+    for (int64_t at = 0; at < run->kernel->rules.size && count < most; at += least) {
+        const int64_t i = find(run, at + 1, 0) - 1;
+        const int64_t elements = i < 0 ? 0 : offset_at(run, i + 1) - offset_at(run, i);
+        if (elements >= least && (count == 0 || found[count - 1].number != i)) {
             found[count].number = i;
             found[count++].chunks = tly_ceil_div(elements, TLY_SEGMENT_CHUNK);
         }
@@ -126,21 +142,6 @@ int tly_segments_cut(tly_run *run)
     return run->tickets > 1;
 }
 
-/* The first segment of a row that has so much before it. */
-static int64_t find(const tly_run *run, int64_t before)
-{
-    int64_t low = 0, high = run->kernel->rules.segments;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (offset_at(run, middle) + WEIGHT * middle < before) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* The tile that a range begins with. Tiles count through rows, segments and blocks of lanes, the
  * last fastest. */
 static int64_t border(const tly_run *run, int64_t range)
@@ -155,7 +156,7 @@ static int64_t border(const tly_run *run, int64_t range)
     const int64_t whole = rows / run->ranges * range, left = rows % run->ranges * range;
     const int64_t at = whole + left / run->ranges, some = left % run->ranges;
     const int64_t before = row / run->ranges * some + row % run->ranges * some / run->ranges;
-    return (at * segments + find(run, before)) * blocks;
+    return (at * segments + find(run, before, WEIGHT)) * blocks;
 }
 
 static void do_tiles(const tly_run *run, int64_t begin, int64_t end, char *scratch)
