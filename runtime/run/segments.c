@@ -29,7 +29,7 @@ static int64_t offset_at(const tly_run *run, int64_t i)
     return tly_offset_at(rules, run->args->tensor[tly_offsets_number(rules)].base, i);
 }
 
-/* The first segment of a row that has so much before it: elements, and `weight` for each segment. */
+/* The first segment of a row that has so much before it: elements, and `weight` a segment. */
 static int64_t find(const tly_run *run, int64_t before, int64_t weight)
 {
     int64_t low = 0, high = run->kernel->rules.segments;

@@ -162,10 +162,10 @@ static void do_segment(tly_reduce *r, const tly_reduce_form *f, kir_value output
     f->finish(r, &row, f->make(r, &all, f->scratch != NULL ? f->scratch(r, imm(c, 0)) : 0));
 }
 
-/* Does chunks [low, high) of an output, whose tiles count from `first` on. States are joined in groups, and groups in
- * their order, so that a long sum is no long chain. After the last state of a group an extra turn
- * joins the group to the total. The first state of a group becomes the group's, the first group the
- * total. */
+/* Does chunks [low, high) of an output, whose tiles count from `first` on. States are joined in
+ * groups, and groups in their order, so that a long sum is no long chain. After the last state of a
+ * group an extra turn joins the group to the total. The first state of a group becomes the group's,
+ * the first group the total. */
 static void do_chunks(tly_reduce *r, const tly_reduce_form *f, const tly_row *row, kir_value first,
                       kir_value low, kir_value high)
 {
