@@ -2,6 +2,8 @@
 /* See call.h. */
 #include "call.h"
 
+#include "../huge_pages.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +105,15 @@ tally_status tly_torch_place_operand(tly_torch_call *c, int32_t number)
     return TALLY_OK;
 }
 
+static size_t bytes_of(tally_dtype dtype, int32_t rank, const int64_t *sizes)
+{
+    size_t bytes = tally_dtype_bytes(dtype);
+    for (int32_t i = 0; i < rank; i++) {
+        bytes *= (size_t)sizes[i];
+    }
+    return bytes;
+}
+
 /* Makes the result, of `dtype` of torch's unless that is -1, and fills it. */
 tally_status tly_torch_compute(tly_torch_call *c, int32_t dtype, torch_tensor **result)
 {
@@ -125,6 +136,7 @@ tally_status tly_torch_compute(tly_torch_call *c, int32_t dtype, torch_tensor **
         tly_torch.get_data(*result, &buffers.out) != 0) {
         status = tly_torch_refused(c, "memory for the result");
     } else {
+        tly_huge_pages(buffers.out, bytes_of(made, rank, sizes));
         buffers.in = c->x.data;
         for (int32_t i = 0; i < c->operand_count; i++) {
             buffers.operand[i] = c->operands[i].data;

@@ -9,6 +9,8 @@
  */
 #include "prepared.h"
 
+#include "../huge_pages.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -190,6 +192,8 @@ static tally_status run(const xla_call *call, tally_error *e)
         status = take(p->result, p->results, &call->results, &buffers, e);
     }
     if (status == TALLY_OK) {
+        const tly_xla_tensor *out = &p->result[0];
+        tly_huge_pages(buffers.out, (size_t)out->count * tally_dtype_bytes(out->dtype));
         status = tally_kernel_run_buffers(p->kernel, &buffers, &options, e);
     }
     tly_xla_release(p);

@@ -5,6 +5,8 @@
  */
 #include "dlpack.h"
 
+#include "../../huge_pages.h"
+
 #include <string.h>
 
 int tly_py_use_numpy(tly_py_state *s)
@@ -115,29 +117,36 @@ static int new_array(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py
     return 0;
 }
 
+static PyObject *new_tensor(tly_py_state *s, const tly_py_view *v, const tly_py_shape *shape,
+                            int32_t shown_as, void **data)
+{
+    if (v->exchange == NULL) {
+        return tly_py_memory_new(s, shape, data);
+    }
+    PyObject *made = v->kind == TLY_PY_KIND_TORCH ? tly_py_torch_new(shape, shown_as, data) : NULL;
+    return made != NULL ? made : tly_py_exchange_new(v->exchange, shape, shown_as, data);
+}
+
 int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
                       const tly_py_shape *shape, int32_t shown_as)
 {
     switch (v->kind) {
     case TLY_PY_KIND_TABLE:
     case TLY_PY_KIND_TORCH:
-        f->object = v->kind == TLY_PY_KIND_TORCH && v->exchange != NULL
-                        ? tly_py_torch_new(shape, shown_as, &f->data)
-                        : NULL;
-        if (f->object != NULL) {
-            return 0;
-        }
-        f->object = v->exchange != NULL
-                        ? tly_py_exchange_new(v->exchange, shape, shown_as, &f->data)
-                        : tly_py_memory_new(s, shape, &f->data);
-        return f->object != NULL ? 0 : -1;
+        f->object = new_tensor(s, v, shape, shown_as, &f->data);
+        break;
     case TLY_PY_KIND_JAX:
     case TLY_PY_KIND_NAMESPACE:
         f->object = tly_py_memory_new(s, shape, &f->data);
-        return f->object != NULL ? 0 : -1;
-    default:
+        break;
+    default: /* numpy asks for huge pages itself */
         return new_array(s, f, x, v, shape, shown_as);
     }
+    if (f->object == NULL) {
+        return -1;
+    }
+    tly_huge_pages(f->data, (size_t)tly_py_bytes_of(shape));
+    return 0;
 }
 
 PyObject *tly_py_fresh_take(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,

@@ -55,14 +55,20 @@ const tly_py_type *tly_py_type_of(tly_py_state *s, PyObject *x);
 /* Sets `packed`, and checks that elements are aligned; -1 with an exception. */
 int tly_py_view_finish(tly_py_state *s, tly_py_view *v);
 
-/* Whether a run on so many elements takes some microseconds, in which other threads may go on. */
-static inline int tly_py_is_large(const tly_py_shape *shape)
+/* The bytes of an array that there is, so that nothing overflows. */
+static inline int64_t tly_py_bytes_of(const tly_py_shape *shape)
 {
     int64_t bytes = tly_py_bytes(shape->dtype);
     for (int i = 0; i < shape->rank; i++) {
-        bytes *= shape->sizes[i]; /* there is a kernel, so nothing overflows */
+        bytes *= shape->sizes[i];
     }
-    return bytes >= 16384;
+    return bytes;
+}
+
+/* Whether a run on so many elements takes some microseconds, in which other threads may go on. */
+static inline int tly_py_is_large(const tly_py_shape *shape)
+{
+    return tly_py_bytes_of(shape) >= 16384;
 }
 
 /* describe.c: sizes as numpy writes them, such as (3, 4). */
