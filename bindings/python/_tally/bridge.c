@@ -7,16 +7,16 @@
  */
 #include "call.h"
 
-/* A method's answer, or an attribute: 1 for true, 0 for false, -1 with an exception. */
+/* A method's answer, or an attribute: 0 for false; an error counts as true. */
 static int truth(PyObject *value)
 {
-    const int is = value == Py_False ? 0 : value == NULL ? -1 : PyObject_IsTrue(value);
+    const int is = value != Py_False && (value == NULL || PyObject_IsTrue(value) != 0);
+    PyErr_Clear();
     Py_XDECREF(value);
     return is;
 }
 
-/* Whether a level of forward mode is open, in which tensors may have tangents. */
-static int in_forward_mode(tly_py_state *s)
+int tly_py_has_tangents(tly_py_state *s)
 {
     if (s->torch_levels == NULL) {
         s->torch_levels = PyImport_ImportModule("torch.autograd.forward_ad");
@@ -53,30 +53,35 @@ static void look_up(tly_py_state *s, PyObject *x)
     Py_XDECREF(method);
 }
 
-int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
+int tly_py_wants_gradient(tly_py_state *s, PyObject *x)
 {
-    if (kind != TLY_PY_KIND_TORCH) {
-        return kind == TLY_PY_KIND_TORCH_OTHER;
-    }
     if (s->torch_requires_grad == NULL) {
         look_up(s, x);
     }
-    const int quick = s->torch_requires_grad != NULL;
-    int is = truth(quick ? s->torch_get(s->torch_requires_grad, x, (PyObject *)Py_TYPE(x))
-                         : PyObject_GetAttr(x, s->names[TLY_PY_REQUIRES_GRAD]));
-    if (is == 0) {
-        is = truth(quick ? s->torch_is_neg(x, NULL)
-                         : PyObject_CallMethodObjArgs(x, s->names[TLY_PY_IS_NEG], NULL));
+    return truth(s->torch_requires_grad != NULL
+                     ? s->torch_get(s->torch_requires_grad, x, (PyObject *)Py_TYPE(x))
+                     : PyObject_GetAttr(x, s->names[TLY_PY_REQUIRES_GRAD]));
+}
+
+int tly_py_is_negated(tly_py_state *s, PyObject *x)
+{
+    if (s->torch_requires_grad == NULL) {
+        look_up(s, x);
     }
-    if (is < 0) {
-        PyErr_Clear();
-    }
-    return is != 0;
+    return truth(s->torch_requires_grad != NULL
+                     ? s->torch_is_neg(x, NULL)
+                     : PyObject_CallMethodObjArgs(x, s->names[TLY_PY_IS_NEG], NULL));
+}
+
+int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind)
+{
+    return kind == TLY_PY_KIND_TORCH ? tly_py_wants_gradient(s, x) || tly_py_is_negated(s, x)
+                                     : kind == TLY_PY_KIND_TORCH_OTHER;
 }
 
 int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind)
 {
-    return tly_py_is_more(s, x, kind) || (kind == TLY_PY_KIND_TORCH && in_forward_mode(s));
+    return tly_py_is_more(s, x, kind) || (kind == TLY_PY_KIND_TORCH && tly_py_has_tangents(s));
 }
 
 static PyObject *options_of(const tly_py_call *c)

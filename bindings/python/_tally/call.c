@@ -222,6 +222,7 @@ static PyObject *result_new(tly_py_call *c)
     return tly_py_fresh_take(c->s, &f, c->x, &c->in, &c->shape, !tally_op_is_scan(c->op->op));
 }
 
+/* Ends the view of the input. */
 static PyObject *call_viewed(tly_py_call *c)
 {
     PyObject *held = NULL, *result = NULL;
@@ -231,6 +232,7 @@ static PyObject *call_viewed(tly_py_call *c)
         result = out != NULL ? result_given(c, out) : result_new(c);
     }
     Py_XDECREF(held);
+    tly_py_view_end(&c->in);
     return result;
 }
 
@@ -257,7 +259,10 @@ PyObject *tly_py_call_operator(PyObject *module, const tly_py_operator *op, PyOb
     if (tly_py_view_of(c.s, &c.in, c.x, "in", 0) != 0) {
         return c.in.kind == TLY_PY_KIND_TORCH ? tly_py_bridge_refused(&c) : NULL;
     }
-    PyObject *result = call_viewed(&c);
-    tly_py_view_end(&c.in);
-    return result;
+    return call_viewed(&c);
+}
+
+PyObject *tly_py_call_on_elements(tly_py_call *c)
+{
+    return tly_py_view_of(c->s, &c->in, c->x, "in", 0) == 0 ? call_viewed(c) : NULL;
 }

@@ -46,6 +46,19 @@ int tly_py_describe(tly_py_call *c);
 /* dtypes.c: d.out_dtype and shown_as; -1 with an exception. */
 int tly_py_choose_dtypes(tly_py_call *c);
 
+/* call.c: the same for a tensor of which all but its elements may be ignored, by options that were
+ * taken. */
+PyObject *tly_py_call_on_elements(tly_py_call *c);
+
+/* table.c: NULL if there is none. */
+const tly_py_operator *tly_py_operator_named(PyObject *name);
+
+/* bridge.c: whether a tensor of torch requires a gradient, is to be negated, and whether a level of
+ * forward mode is open, in which tensors may have tangents. */
+int tly_py_wants_gradient(tly_py_state *s, PyObject *x);
+int tly_py_is_negated(tly_py_state *s, PyObject *x);
+int tly_py_has_tangents(tly_py_state *s);
+
 /* bridge.c: whether a tensor of torch has a gradient or the like; the second one also asks whether
  * any tensor may have a tangent, so that it is for tally.torch. */
 int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind);

@@ -188,7 +188,7 @@ static int fill(PyObject *module)
         tly_py_add_memory(module, s) != 0 || tly_py_add_operators(module) != 0 ||
         tly_py_add_kernel(module, s) != 0 || tly_py_add_tensors(module) != 0 ||
         tly_py_add_words(module) != 0 || tly_py_add_torch(module) != 0 ||
-        tly_py_watch_forks(module) != 0) {
+        tly_py_add_direct(module) != 0 || tly_py_watch_forks(module) != 0) {
         return -1;
     }
     s->device = PyStructSequence_NewType(&device_desc);
@@ -214,6 +214,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->shape);
     Py_VISIT(s->torch_levels);
     Py_VISIT(s->torch_requires_grad);
+    Py_VISIT(s->torch_askers);
     Py_VISIT(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {
         Py_VISIT(s->numpy_dtypes[i]);
@@ -238,6 +239,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->shape);
     Py_CLEAR(s->torch_levels);
     Py_CLEAR(s->torch_requires_grad);
+    Py_CLEAR(s->torch_askers);
     Py_CLEAR(s->jax_config);
     for (int i = 0; i < TALLY_DTYPE_COUNT; i++) {
         Py_CLEAR(s->numpy_dtypes[i]);

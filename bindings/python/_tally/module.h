@@ -14,6 +14,7 @@
  *   kernel.c   kernels by words
  *   memory.c   memory for results of other namespaces
  *   bridge.c   tensors of torch that are more than their elements
+ *   direct.c   functions of tally.torch for tensors that are not
  *   torch.c    new tensors of torch
  *   fork.c     forks
  *   tensors.c  what a word says of tensors
@@ -95,6 +96,7 @@ typedef struct tly_py_state {
     PyObject *torch_requires_grad; /* Tensor.requires_grad, whose get this is; NULL until then */
     descrgetfunc torch_get;
     PyCFunction torch_is_neg; /* what Tensor.is_neg calls */
+    PyObject *torch_askers;   /* functions of torch for direct.c; NULL until tally.torch is there */
     PyObject *jax_config;
     tly_py_type types[TLY_PY_TYPES];
     unsigned next_type; /* the place that a new type takes */
@@ -149,6 +151,9 @@ int tly_py_add_kernel(PyObject *module, tly_py_state *s);
 
 /* tensors.c: the tensors of a word, for bridges; -1 with an exception. */
 int tly_py_add_tensors(PyObject *module);
+
+/* direct.c: what functions of tally.torch try first; -1 with an exception. */
+int tly_py_add_direct(PyObject *module);
 
 /* words.c: what bridges ask about words; -1 with an exception. */
 int tly_py_add_words(PyObject *module);

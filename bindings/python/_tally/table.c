@@ -6,6 +6,8 @@
  */
 #include "call.h"
 
+#include <string.h>
+
 #define BIT(option) (1u << TLY_PY_##option)
 #define RUNS (BIT(AXIS) | BIT(OUT) | BIT(THREADS) | BIT(DEVICE))
 #define SCAN (RUNS | BIT(EXCLUSIVE) | BIT(REVERSE) | BIT(ORDER))
@@ -160,12 +162,27 @@
        FOLD_INDEX_TEXT("argmin", "Indices of the smallest", \
                        ">>> tally.argmin([[1, 3], [4, 2]], axis=1)\narray([0, 1])"))
 
+#define NUMBER(function, op, rule, options, text) NUMBER_##function,
+enum { OPERATORS(NUMBER) COUNT };
+#define ROW(function, op, rule, options, text) { TALLY_##op, #function, TLY_PY_##rule, options },
+static const tly_py_operator rows[] = { OPERATORS(ROW) };
+
+const tly_py_operator *tly_py_operator_named(PyObject *name)
+{
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    for (int i = 0; text != NULL && i < COUNT; i++) {
+        if (strcmp(rows[i].name, text) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
 #define FUNCTION(function, op, rule, options, text) \
     static PyObject *function##_of(PyObject *module, PyObject *const *args, Py_ssize_t count, \
                                    PyObject *names) \
     { \
-        static const tly_py_operator row = { TALLY_##op, #function, TLY_PY_##rule, options }; \
-        return tly_py_call_operator(module, &row, args, count, names); \
+        return tly_py_call_operator(module, &rows[NUMBER_##function], args, count, names); \
     }
 OPERATORS(FUNCTION)
 

@@ -14,8 +14,8 @@ import torch.autograd.forward_ad as forward_ad
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
-                               call, dtype_of, empty, library, operators, places_of, prepare, through, transforms,
-                               usual, word_of)
+                               call, dtype_of, empty, in_functorch, library, operators, places_of, prepare, through,
+                               transforms, usual, word_of)
 from ._words import LETTERS, complete, fault, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
@@ -152,6 +152,21 @@ for _name in operators:
 
 # --- functions -------------------------------------------------------------------------------------------------------
 
+def _direct():
+    """What functions try first. It gives None where an operator must be called, and if torch lacks one of the functions
+    that tell this, it always does."""
+    try:
+        autograd = torch._C._autograd
+        _tally._direct_unless((torch.is_grad_enabled, in_functorch, torch._C._len_torch_function_stack,
+                               torch._C._len_torch_dispatch_stack, torch._C._is_tracing, autograd._profiler_enabled))
+    except AttributeError:
+        return lambda *_: None
+    return _tally._direct if PRIVATE and not no_c else lambda *_: None
+
+
+direct = _direct()
+
+
 def _checked(x):
     """Without private names nothing shows a tangent but this."""
     if not PRIVATE and forward_ad.unpack_dual(x).tangent is not None:
@@ -165,7 +180,9 @@ def _by_name(name, x, *arguments):
 
 def _scan(name, what):
     def function(x, dim, exclusive=False, reverse=False):
-        return _by_name(name, x, dim, exclusive, reverse)
+        y = direct(name, x, dim, exclusive, reverse)
+        return _by_name(name, x, dim, exclusive, reverse) if y is None else y
+
     function.__doc__ = f"""{what} along `dim`.
 
     exclusive: an element's result lacks the element itself. reverse: from the end of `dim` to its start.
@@ -175,7 +192,9 @@ def _scan(name, what):
 
 def _scan_index(name, what):
     def function(x, dim, reverse=False, last=False):
-        return _by_name(name, x, dim, reverse, last)
+        y = direct(name, x, dim, reverse, last)
+        return _by_name(name, x, dim, reverse, last) if y is None else y
+
     function.__doc__ = f"""The indices of the {what} elements so far along `dim`.
 
     reverse: from the end of `dim` to its start. last: of equal elements the last one so far counts, as in torch.cummax.
@@ -185,7 +204,9 @@ def _scan_index(name, what):
 
 def _reduction(name, what):
     def function(x, dim=None, keepdim=False):
-        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim)
+        y = direct(name, x, dim, keepdim)
+        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim) if y is None else y
+
     function.__doc__ = f"""{what} over `dim`, a number or several; without it over all dims.
 
     keepdim: the dims stay, with size 1."""
@@ -194,7 +215,9 @@ def _reduction(name, what):
 
 def _index(name, what):
     def function(x, dim=None, keepdim=False, last=False):
-        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim, last)
+        y = direct(name, x, dim, keepdim, last)
+        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim, last) if y is None else y
+
     function.__doc__ = f"""The index of the {what} element over `dim`, a number or several; without it over all dims.
 
     keepdim: the dims stay, with size 1. last: of equal elements the last one counts. Returns int64."""
@@ -345,3 +368,4 @@ def _traced(name):
 
 for _name in (*SCANS, "cumulative_sum", "cumulative_prod", *REDUCTIONS):
     _traced(_name)
+torch.compiler.substitute_in_graph(_tally._direct, skip_signature_check=True)(lambda *_: None)
