@@ -86,9 +86,10 @@ kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n);
 enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;
+    kir_value again; /* i1: the block is marked already, for another row */
 } tly_heads;
 /* `from`: heads before this position are left out; 0: none are. */
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from);
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again);
 /* Marks those in [from, to); from then on, elements of these positions know theirs. */
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to);
 

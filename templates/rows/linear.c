@@ -259,7 +259,8 @@ static void scan_span(tly_linear *k, kir_value from, kir_value to)
 static void scan_segments(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0);
+    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0,
+                                      k->again);
     kir_value first = tly_max(c, from, heads.first), end = tly_min(c, to, heads.end);
     tly_region l = { .state = { &heads.next } };
     tly_linear_carry(k, &l);
@@ -352,6 +353,8 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     kir_value is_first = equal(c, rows.i, e->first_row);
     kir_value is_last = equal(c, add(c, rows.i, imm(c, 1)), e->end_row);
     k->row = tly_row_address(c, rows.i);
+    k->again = band(c, tly_not(c, is_first),
+                    less(c, arg(c, KIR_ARG_LENGTH), imm(c, TLY_HEADS_BLOCK + 1)));
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
              choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
     emit_end(c, &rows);
@@ -363,6 +366,7 @@ static void add_chunk(tly_linear *k, const tly_task_rows *e)
 {
     k->pass = TLY_LINEAR_TOTAL;
     k->row = tly_row_address(k->c, e->first_row);
+    k->again = i1(k->c, 0);
     tly_linear_begin_total(k);
     scan_part(k, e->first_position, e->end_position);
     tly_linear_store_total(k);

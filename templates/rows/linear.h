@@ -52,6 +52,7 @@ typedef struct tly_linear {
     tly_row row;       /* position 0 */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
+    kir_value again;   /* i1: heads are marked, as for the row before, which is one block */
     kir_value last;    /* the result before the next position, in all lanes of a vector */
     tly_linear_pass pass;
     /* What the chunk's elements so far come to, in all lanes of vectors. */

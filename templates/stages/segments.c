@@ -48,21 +48,31 @@ static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
     return low;
 }
 
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from)
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again)
 {
     kir_value none = imm(c, 0);
-    return (tly_heads){ .marks = scratch,
-                        .next = from != 0 ? heads_before(c, none, from) : none,
-                        .first = head(c, none),
-                        .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
+    tly_heads h = { .marks = scratch,
+                    .next = none,
+                    .again = again,
+                    .first = head(c, none),
+                    .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
+    tly_region wanted = { .state = { &h.next } };
+    if (from == 0)
+        return h;
+    emit_unless(c, &wanted, again);
+    h.next = heads_before(c, none, from);
+    emit_end(c, &wanted);
+    return h;
 }
 
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
 {
     const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
-    kir_value position = head(c, h->next), here = less(c, position, to), one = imm(c, 1);
-    tly_region clear = { 0 }, l = { .state = { &here, &h->next, &position } };
+    tly_region wanted = { .state = { &h->next } }, clear = { 0 };
     c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
+    emit_unless(c, &wanted, h->again);
+    kir_value position = head(c, h->next), here = less(c, position, to), one = imm(c, 1);
+    tly_region l = { .state = { &here, &h->next, &position } };
     emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
     kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
     emit_end(c, &clear);
@@ -72,6 +82,7 @@ void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
     position = head(c, h->next); /* of the last segment where it ends */
     here = less(c, position, to);
     emit_end(c, &l);
+    emit_end(c, &wanted);
 }
 
 kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
