@@ -51,6 +51,35 @@ def test_recurrences(rng):
     close(got, y, "f4")
 
 
+@pytest.mark.parametrize("dtype", ["i32", "i64"])
+def test_between_segments(dtype):
+    """A new array has zeros where no segment is; out= keeps what it had. The size is above what
+    allocators keep clean."""
+    x = np.ones((2, 4096), "f4")
+    offsets = np.array([1000, 1003, 1003, 2000], dtype.replace("i", "int"))
+    wanted = np.zeros_like(x)
+    wanted[:, 1000:1003] = np.arange(1, 4)
+    wanted[:, 1003:2000] = np.arange(1, 998)
+    kernel = tally.kernel(f"cumsum:f32:2x4096:axis=1,segments={dtype}/3")
+    for _ in range(20):
+        np.full_like(x, 7)  # memory that the next array may get
+        np.testing.assert_array_equal(kernel(x, offsets=offsets), wanted)
+    out = np.full_like(x, 7)
+    kernel(x, out=out, offsets=offsets)
+    wanted[:, :1000] = wanted[:, 2000:] = 7
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_missing_buffers():
+    for word, name in (("cumsum:f32:4:axis=0,segments=i32/2", "offsets"), ("cumsum:f32:4:axis=0,a=f32,map=a*x", "a")):
+        with pytest.raises(tally.Error, match=f"the word has {name}, and the call does not: pass {name}="):
+            tally.kernel(word)(np.ones(4, "f4"))
+    kernel = tally.kernel("sum:f32:4:segments=i32/2")
+    with pytest.raises(tally.Error, match="dtype is i64, and the word's i32") as refused:
+        kernel(np.ones(4, "f4"), offsets=np.array([0, 2, 4]))
+    assert "segments=i64/N" in refused.value.hint
+
+
 def test_segments(rng):
     x = rng.random(20).astype("f4")
     offsets = np.array([0, 3, 3, 12, 20], "i4")

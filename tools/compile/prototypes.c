@@ -46,6 +46,15 @@ typedef struct size {
     char text[24];
 } size;
 
+/* How many segments an axis has, whose size is known: others have no kernels. */
+static size segments_of(const tally_descriptor *d, int64_t elements)
+{
+    size count;
+    snprintf(count.text, sizeof count.text, "%" PRId64,
+             d->segment_dtype ? d->segments : elements / d->every + (elements % d->every > 0));
+    return count;
+}
+
 /* The input's sizes and those of the result, and how many dims the result has. */
 static int32_t name_sizes(const tally_descriptor *d, size in[TALLY_MAX_RANK],
                           size out[TALLY_MAX_RANK])
@@ -61,6 +70,8 @@ static int32_t name_sizes(const tally_descriptor *d, size in[TALLY_MAX_RANK],
         }
         if (!reduced) {
             out[rank++] = in[i];
+        } else if (d->every != 0 || d->segment_dtype != 0) {
+            out[rank++] = segments_of(d, d->sizes[i]);
         } else if (d->flags & TALLY_KEEPDIMS) {
             out[rank++] = (size){ "1" };
         }

@@ -59,7 +59,10 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
 {
     const tly_py_view *v = &c->views[tensor];
     if (v->shape.dtype != w->shape.dtype) {
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
+        const char *hint = tensor == TLY_PY_TENSOR_OFFSETS
+                               ? "the word names the dtype of offsets: segments=i64/N or i32/N"
+                               : NULL;
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], hint,
                            "the array's dtype is %s, and the word's %s",
                            tally_dtype_name((tally_dtype)v->shape.dtype),
                            tally_dtype_name((tally_dtype)w->shape.dtype));
@@ -89,8 +92,14 @@ static int view_one(kernel_call *c, int tensor)
     if (tly_py_want(c->s, &c->k->d, tensor, &w) != 0) {
         return -1;
     }
+    const int is_needed = tensor >= TLY_PY_TENSOR_A && tensor <= TLY_PY_TENSOR_OFFSETS;
+    if (given == NULL && is_needed && w.is_there && tly_py_bytes_of(&w.shape) > 0) {
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
+                           "the word has %s, and the call does not: pass %s=",
+                           tly_py_tensor_names[tensor], tly_py_tensor_names[tensor]);
+    }
     if (given == NULL) {
-        return 0; /* the run says what is missing */
+        return 0;
     }
     if (!w.is_there) {
         return tly_py_refuse(PyExc_TypeError, NULL, NULL, "the kernel's word has no %s",
@@ -142,6 +151,31 @@ static int run(const kernel_call *c)
     return 0;
 }
 
+/* Scans write nothing in front of the first segment and behind the last. Of a new array these
+ * elements are zeros: all of it is where there are some, which is rare. */
+static void clear_between(const kernel_call *c, void *data, const tly_py_shape *shape)
+{
+    const tally_descriptor *d = &c->k->d;
+    const char *offsets = c->at[TLY_PY_TENSOR_OFFSETS];
+    int64_t wide[2] = { 0 };
+    if (offsets == NULL || !tally_op_is_scan((tally_op)d->op)) {
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        int32_t narrow = 0;
+        if (d->segment_dtype == TALLY_I64) {
+            memcpy(&wide[k], offsets + 8 * k * d->segments, 8);
+        } else {
+            memcpy(&narrow, offsets + 4 * k * d->segments, 4);
+            wide[k] = narrow;
+        }
+    }
+    const int axis = d->axis < 0 ? d->axis + d->rank : d->axis;
+    if (wide[0] != 0 || wide[1] != d->sizes[axis]) {
+        memset(data, 0, (size_t)tly_py_bytes_of(shape));
+    }
+}
+
 static PyObject *result_new(kernel_call *c)
 {
     tly_py_wanted w;
@@ -158,6 +192,7 @@ static PyObject *result_new(kernel_call *c)
         return NULL;
     }
     c->at[TLY_PY_TENSOR_OUT] = f.data;
+    clear_between(c, f.data, &w.shape);
     if (run(c) != 0) {
         Py_DECREF(f.object);
         return NULL;
