@@ -88,9 +88,14 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
 static tally_status refuse_stages(const tally_descriptor *full, tally_error *error)
 {
     const char *field = tly_unmade_field(full);
-    return field == NULL ? TALLY_OK
-                         : tly_fail(error, TALLY_UNSUPPORTED, field,
-                                    "no kernels exist for words with %s", field);
+    if (field == NULL) {
+        return TALLY_OK;
+    }
+    tly_fail(error, TALLY_UNSUPPORTED, field,
+             "kernels need the size of the axis and the number of segments, and fewer than %d dims",
+             TALLY_MAX_RANK);
+    tly_error_hint(error, "the other sizes may be open, as in sum:f32:?x100:axes=1,segments=i32/5");
+    return TALLY_UNSUPPORTED;
 }
 
 /* A kernel that runs needs every size. */

@@ -212,7 +212,7 @@ static void find_groups(packed *p)
 static void add_program(const tally_descriptor *full, tly_problem *found, size_t count)
 {
     tly_program program;
-    if (tly_has_stages(full)) {
+    if (tly_has_expressions(full)) {
         tly_program_make(full, &program);
         for (size_t i = 0; i < count; i++) {
             found[i].program = program;
