@@ -91,8 +91,8 @@ static uint64_t add_rest(const char *from, size_t bytes)
 #define ADD(a, b) ((a) + (b))
 #define STORE(to, value) (*(to) = (value))
 
-typedef int64_t pair __attribute__((vector_size(16)));
-#define SET_PAIR(value) ((pair){ (value), 0 })
+typedef uint64_t pair __attribute__((vector_size(16))); /* sums may wrap */
+#define SET_PAIR(value) ((pair){ (uint64_t)(value), 0 })
 DEFINE_MOVE(move_loop, , pair, LOAD, ADD, SET_PAIR, STORE, NO_FENCE, 1024)
 
 #if defined(__x86_64__)
