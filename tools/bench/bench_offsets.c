@@ -4,18 +4,11 @@
 
 #include <math.h>
 
-static uint64_t scrambled(uint64_t index)
-{
-    uint64_t x = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return x ^ x >> 32;
-}
-
 /* The length of segment i beside others, exponentially distributed: so are the gaps between borders
  * that may lie anywhere. */
 static double gap(int64_t i)
 {
-    return -log(((double)(scrambled((uint64_t)i) >> 11) + 1) * 0x1p-53);
+    return -log(((double)(tly_scramble((uint64_t)i) >> 11) + 1) * 0x1p-53);
 }
 
 void tly_bench_offsets(const tally_descriptor *d, int64_t size, void *offsets)

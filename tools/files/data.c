@@ -26,8 +26,7 @@ struct tly_kind {
     void (*make)(block *b);
 };
 
-/* A number that looks random and depends on `index` alone. */
-static uint64_t scramble(uint64_t index)
+uint64_t tly_scramble(uint64_t index)
 {
     uint64_t x = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -37,7 +36,7 @@ static uint64_t scramble(uint64_t index)
 /* [0, 1); a second number of the same index comes from the other end of the range. */
 static double unit(int64_t index)
 {
-    return (double)(scramble((uint64_t)index) >> 11) * 0x1p-53;
+    return (double)(tly_scramble((uint64_t)index) >> 11) * 0x1p-53;
 }
 
 static double other(int64_t index)
@@ -49,7 +48,7 @@ static double other(int64_t index)
  * the axis these telescope, so no product of any stretch leaves [2^-6, 2^6]. */
 static double telescoping(int64_t index, int64_t step)
 {
-    uint64_t here = scramble((uint64_t)index), next = scramble((uint64_t)(index + step));
+    uint64_t here = tly_scramble((uint64_t)index), next = tly_scramble((uint64_t)(index + step));
     uint64_t bits = here >> 63 << 63 | (1023 + next % 7 - here % 7) << 52;
     double factor;
     memcpy(&factor, &bits, sizeof factor);
@@ -60,7 +59,7 @@ static double telescoping(int64_t index, int64_t step)
 static double safe(const block *b, int64_t index)
 {
     return b->product ? telescoping(index, b->step)
-                      : ((int)(scramble((uint64_t)index) % 255) - 127) / 128.0;
+                      : ((int)(tly_scramble((uint64_t)index) % 255) - 127) / 128.0;
 }
 
 static double near_one(int64_t index)
@@ -77,12 +76,12 @@ static double mask(int64_t index)
 static double special(int64_t index)
 {
     static const double values[] = { INFINITY, -INFINITY, NAN };
-    return values[scramble((uint64_t)~index) % 3];
+    return values[tly_scramble((uint64_t)~index) % 3];
 }
 
 static int one_in_1000(int64_t index)
 {
-    return scramble((uint64_t)~index) >> 11 < (UINT64_C(1) << 53) / 1000;
+    return tly_scramble((uint64_t)~index) >> 11 < (UINT64_C(1) << 53) / 1000;
 }
 
 static double place(const block *b, int64_t index)
@@ -217,7 +216,8 @@ static void store_integers(tally_dtype dtype, size_t element, int64_t first, int
                            char *to)
 {
     for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = scramble((uint64_t)(first + i)) & (dtype == TALLY_BOOL ? 1 : UINT64_MAX);
+        uint64_t bits = tly_scramble((uint64_t)(first + i)) &
+                        (dtype == TALLY_BOOL ? 1 : UINT64_MAX);
         memcpy(to + (size_t)i * element, &bits, element);
     }
 }

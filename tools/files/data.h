@@ -9,6 +9,9 @@
 
 #include <tally.h>
 
+/* A number that looks random and depends on `index` alone. */
+uint64_t tly_scramble(uint64_t index);
+
 typedef struct tly_kind tly_kind;
 
 /* The kind of that name, the default one for NULL; NULL if there is none. */
