@@ -58,7 +58,7 @@ def beside(run, of):
 
 
 def inside(run, of):
-    """Libraries with Tally inside of them, beside the same libraries alone."""
+    """Libraries that call Tally, beside the same libraries without it."""
     return table(run, {own: lambda case, threads, own=own, other=other: peers(ratio(case, other, own, threads, of))
                        for own, other in ways.BESIDE.items()})
 
@@ -101,6 +101,6 @@ def markdown(run):
         *(["- Measured at the commits " + ", ".join(commits)] if len(commits) > 1 else []), *busy(run), ""]
     for of, title in (("median", "medians"), ("min", "shortest times")):
         lines += [f"## Beside Tally's call with `out=`, {title}", "", *beside(run, of),
-                  f"## Tally inside of a library, beside the library alone, {title}", "", *inside(run, of),
+                  f"## Libraries that call Tally, beside those without it, {title}", "", *inside(run, of),
                   f"## Where a peer is faster, {title}", "", *losses(run, of)]
     return "\n".join(lines + report.refusals(run))

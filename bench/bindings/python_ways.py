@@ -155,8 +155,8 @@ def forget():
 # ---- JAX ----
 
 def jax_arrays(problem):
-    """The problem's memory, so that nobody's is in the cache when another's is not. Of bf16, for which numpy has no
-    DLPack, it is a copy for JAX alone and with Tally."""
+    """The problem's own memory, so that all read the same lines of the cache. numpy has no DLPack for bf16: such arrays
+    are copied once, and JAX reads the copy with Tally and without."""
     jax = library("jax")
     if problem.of_jax is None:
         arrays = problem.given + ([problem.g] if problem.case.gradient else [])
@@ -215,7 +215,7 @@ def onnx_tally(problem, threads):
 
 
 TALLY, NEW = "Tally", "Tally, new result"
-# The peers that stand beside Tally's call, and the pairs of a library alone and with Tally inside of it.
+# The peers that stand beside Tally's call, and the pairs of a library without Tally and with it.
 PEERS = {"numpy": numpy_out, "torch": torch_out, "torch.compile": compiled, "JAX": jax_own,
          "ONNX Runtime": onnx_own}
 INSIDE = {"tally on tensors": torch_plain, "tally.torch": torch_tally, "tally.torch, compiled": compiled_tally,
