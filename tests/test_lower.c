@@ -505,6 +505,41 @@ Test(lower, reals, .init = prepare, .fini = give_up)
     }
 }
 
+/* Of 0 and 1, which an optimiser knows more about than of other numbers: what two comparisons
+ * tell, divided, one of them of a number with itself. */
+static void put_quotients(subject *s, kir_type type)
+{
+    const uint64_t one = type.kind == KIR_F32 ? 0x3f800000 : UINT64_C(0x3ff0000000000000);
+    kir_value ones = kir_const(s->b, type, one), zeros = kir_const(s->b, type, 0);
+    for (kir_pred p = KIR_OEQ; p <= KIR_UNO; p++) {
+        for (int swapped = 0; swapped < 2; swapped++) {
+            kir_value x = kir_load(s->b, type, s->in, 0, 4);
+            kir_value y = kir_load(s->b, type, s->in, SLOT, 4);
+            kir_value same = kir_select(s->b, kir_cmp(s->b, p, x, x), ones, zeros);
+            kir_value equal = kir_select(s->b, kir_cmp(s->b, KIR_OEQ, x, y), ones, zeros);
+            put(s, kir_pred_text(p),
+                kir_bin(s->b, KIR_DIV, swapped ? equal : same, swapped ? same : equal));
+        }
+    }
+}
+
+Test(lower, quotients, .init = prepare, .fini = give_up)
+{
+    for (kir_kind kind = KIR_F32; kind <= KIR_F64; kind++) {
+        const unsigned bytes = kir_kind_bits(kind) / 8;
+        const unsigned lanes[] = { 1, 3, 16 / bytes, 32 / bytes, 64 / bytes };
+        for (size_t n = 0; n < sizeof lanes / sizeof lanes[0]; n++) {
+            char about[32];
+            snprintf(about, sizeof about, "%sx%u", kir_kind_text(kind), lanes[n]);
+            fill_input(bytes);
+            subject s = begin();
+            s.lanes = lanes[n];
+            put_quotients(&s, KIR_TYPE(kind, lanes[n]));
+            check(&s, finish(&s), about, NULL);
+        }
+    }
+}
+
 Test(lower, f16, .init = prepare, .fini = give_up)
 {
     static const unsigned lanes[] = { 1, 2, 3, 4, 8, 16, 32 };

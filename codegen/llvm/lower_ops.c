@@ -114,8 +114,8 @@ static const LLVMOpcode opcodes[KIR_OP_COUNT][2] = {
     [KIR_ZEXT] = { LLVMZExt },         [KIR_SEXT] = { LLVMSExt },
     [KIR_TRUNC] = { LLVMTrunc },       [KIR_FPEXT] = { LLVMFPExt },
     [KIR_FPTRUNC] = { LLVMFPTrunc },   [KIR_BITCAST] = { LLVMBitCast },
-    [KIR_ADDR] = { LLVMPtrToInt },     [KIR_DIV] = { 0, LLVMFDiv },
-    [KIR_SITOFP] = { LLVMSIToFP },     [KIR_UITOFP] = { LLVMUIToFP },
+    [KIR_ADDR] = { LLVMPtrToInt },     [KIR_SITOFP] = { LLVMSIToFP },
+    [KIR_UITOFP] = { LLVMUIToFP },
 };
 
 /* LLVM's names of what is no instruction of its own. */
@@ -309,6 +309,20 @@ LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lane
     return result;
 }
 
+/* LLVM 19 takes 0/0 for 0 where it finds out while it selects instructions that both are 0, as of
+ * (a<a)/(a==x) with AVX-512's masks. So it is not told what a vector is divided by, but for
+ * numbers. */
+static LLVMValueRef divide(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef divisor = tly_operand(l, inst, 1);
+    const int number = LLVMIsConstant(divisor) && !LLVMIsNull(divisor);
+    if (!number && inst->type.lanes > 1 && l->arch->has_vectors) {
+        const unsigned bits = kir_kind_bits((kir_kind)inst->type.kind);
+        divisor = tly_lower_keep(l, divisor, inst->type.lanes, bits);
+    }
+    return LLVMBuildFDiv(l->builder, tly_operand(l, inst, 0), divisor, "");
+}
+
 static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
 {
     LLVMValueRef v = tly_operand(l, inst, 0);
@@ -355,7 +369,7 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_UMAX] = intrinsic,
     [KIR_SMIN] = intrinsic,
     [KIR_SMAX] = intrinsic,
-    [KIR_DIV] = binary,
+    [KIR_DIV] = divide,
     [KIR_SQRT] = intrinsic,
     [KIR_MINIMUM] = extremum,
     [KIR_MAXIMUM] = extremum,
