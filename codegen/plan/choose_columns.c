@@ -12,16 +12,31 @@ static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes < 64 && tly_element_bytes(p, TLY_OUT) == 2 ? 1 : 4;
 }
 
+static int has_operands(const tly_problem *p)
+{
+    return tly_tensors_of(p) > TLY_FIRST_OPERAND;
+}
+
 /* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4); of 4096x16381,
  * 16384x4096, 65536x1024 by 2, 4, 6 KiB .76, .82, .86 and .84, .86, .92 and .85, .88, .93, of
  * 4096x16384 .98, .98, .98; f16 of 4096x32768 .95, .96, .89, bf16 .93, .92, .89, of 32768x1024 .94,
- * .99, 1.01 (Zen 5). */
+ * .99, 1.01 (Zen 5). With operands, whose rows are prefetched, too, linrec of f32, 4096x4096, and
+ * in reverse, of a move: 6 KiB .93, .73, 4 KiB with passes of one line 1.07, .88; AVX2 2 KiB .94,
+ * .77, 4 KiB 1.12, .95 (Zen 5). */
 static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    if (t->vector_bytes < 64)
-        return 2048;
-    return tly_element_bytes(p, TLY_IN) == 2 ? 4096 : 6144;
+    if (has_operands(p) || (t->vector_bytes == 64 && tly_element_bytes(p, TLY_IN) == 2))
+        return 4096;
+    return t->vector_bytes < 64 ? 2048 : 6144;
+}
+
+/* f16 with an operand, AVX2, 4 KiB ahead: 2 lines 1.10 of a move, 1 line 1.05 (Zen 5). */
+static int32_t choose_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return has_operands(p) && tly_element_bytes(p, TLY_OUT) > 2 ? 1 : 2;
 }
 
 /* f32 of 64x256x1024 past the cache, of a copy: 1, 2, 4 slices .85, 1.02, .99; AVX2 1, 2 .82, .98;
@@ -129,7 +144,7 @@ static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, cons
 const tly_choice tly_choices_of_columns[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
     { KEY(pass_steps), choose_steps, 0 },
-    { KEY(pass_lines), NULL, 2 },
+    { KEY(pass_lines), choose_lines, 0 },
     { KEY(slices), choose_slices, 0 },
     { KEY(tile_lanes), choose_tile, 0 },
     { KEY(prefetch), choose_ahead, 0 },

@@ -222,12 +222,16 @@ static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
     int64_t ahead = c->plan->prefetch, near_by = TLY_PREFETCHW_AHEAD;
-    int64_t read = n * k->vector * c->bytes[TLY_IN], write = n * k->vector * c->bytes[TLY_OUT];
+    int64_t write = n * k->vector * c->bytes[TLY_OUT];
     tly_region far = { 0 }, near = { 0 };
-    kir_value from = address(c, s, TLY_IN, i), to = address(c, s, TLY_OUT, i);
+    kir_value to = address(c, s, TLY_OUT, i);
     emit_if(c, &far, k->far);
-    for (int64_t byte = 0; byte < read; byte += LINE)
-        kir_prefetch(c->b, from, down(c) ? -ahead - byte : ahead + byte);
+    for (int t = 0; t < c->tensors; t++) {
+        const int64_t read = t == TLY_OUT ? 0 : n * k->vector * each(c, t);
+        kir_value from = address(c, s, t, i);
+        for (int64_t byte = 0; byte < read; byte += LINE)
+            kir_prefetch(c->b, from, down(c) ? -ahead - byte : ahead + byte);
+    }
     emit_else(c, &far);
     emit_if(c, &near, k->prefetchw);
     for (int64_t byte = 0; byte < write; byte += LINE)
