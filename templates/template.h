@@ -286,8 +286,8 @@ kir_value tly_load_at(tly_build *c, const tly_place *at, int tensor, unsigned la
 
 /* A loaded element through `map`: of words with expressions a value of their type, else itself. */
 kir_value tly_map(tly_build *c, const tly_place *at, kir_value x);
-/* The factor of a recurrence, from the same element: a value of the expressions' type. */
-kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x);
+/* The same of a recurrence, and its factor from the same element, of the same type. */
+kir_value tly_map_and_coef(tly_build *c, const tly_place *at, kir_value x, kir_value *coef);
 /* i1s: where `reset` drops the state before an element. */
 kir_value tly_resets(tly_build *c, const tly_place *at, kir_value x);
 /* The input's elements at a place, loaded and mapped: as values of the expressions' type, and as

@@ -98,6 +98,8 @@ static void prefetch_tensor(columns *k, const tile *t, kir_value from, kir_value
         return;
     const ahead *a = &k->ahead[tensor];
     const int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[tensor];
+    if (bytes < LINE && tensor != TLY_IN) /* a line for each would be fetched several times */
+        return;
     kir_value axis = tly_axis(c, tensor), pass = mul(c, axis, imm(c, t->steps));
     kir_value at = add(c, mul(c, j, imm(c, c->bytes[tensor])), a->rest);
     kir_value here = less(c, at, a->row);

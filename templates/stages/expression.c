@@ -9,15 +9,23 @@
 
 #include <string.h>
 
-/* An expression on its way. */
+enum { MOST_KNOWN = 2 * TLY_MOST_OPERATIONS }; /* of `map` and `coef` */
+
+/* What an operation made of its arguments (0: of fewer). */
+typedef struct known {
+    int code;
+    kir_value argument[3], result;
+} known;
+
+/* Expressions of one element on their way. No operation is done twice. */
 typedef struct walk {
     tly_build *c;
     const tly_place *at;
     tally_dtype type;
     kir_type storage;                           /* of a value, in all lanes */
     kir_value value[TLY_POSTFIX_LAST_NAME + 1]; /* of the names that were met; 0: not yet */
-    kir_value stack[TLY_MOST_ALIVE + 1];
-    unsigned count;
+    known known[MOST_KNOWN];
+    unsigned known_count;
 } walk;
 
 static int is_float(const walk *w)
@@ -201,26 +209,46 @@ static const uint8_t arguments_of[] = {
 #undef ARGUMENTS
 };
 
-/* The value of an expression, whose own name (x or y) has the value `given`. */
-static kir_value evaluate(tly_build *c, const uint8_t *code, const tly_place *at, int name,
-                          kir_value given)
+static kir_value operation_once(walk *w, int code, const kir_value *v)
+{
+    known now = { .code = code };
+    memcpy(now.argument, v, arguments_of[code] * sizeof *v);
+    for (unsigned i = 0; i < w->known_count; i++) {
+        const known *k = &w->known[i];
+        if (k->code == code && memcmp(k->argument, now.argument, sizeof now.argument) == 0)
+            return k->result;
+    }
+    now.result = operation(w, code, v);
+    w->known[w->known_count++] = now;
+    return now.result;
+}
+
+static kir_value evaluate(walk *w, const uint8_t *code)
+{
+    kir_value stack[TLY_MOST_ALIVE + 1];
+    unsigned count = 0;
+    for (; *code != TLY_POSTFIX_END; code++) {
+        if (*code <= TLY_POSTFIX_LAST_NAME) {
+            stack[count++] = name_of(w, *code);
+        } else if (*code >= TLY_POSTFIX_CONSTANT) {
+            stack[count++] = constant_of(w, *code - TLY_POSTFIX_CONSTANT);
+        } else {
+            count -= arguments_of[*code];
+            stack[count] = operation_once(w, *code, &stack[count]);
+            count++;
+        }
+    }
+    return stack[0];
+}
+
+/* Begins expressions whose own name (x or y) has the value `given`. */
+static walk walk_from(tly_build *c, const tly_place *at, int name, kir_value given)
 {
     walk w = {
         .c = c, .at = at, .type = (tally_dtype)c->p->program.type, .storage = type_of(c, given)
     };
     w.value[name] = given;
-    for (; *code != TLY_POSTFIX_END; code++) {
-        if (*code <= TLY_POSTFIX_LAST_NAME) {
-            w.stack[w.count++] = name_of(&w, *code);
-        } else if (*code >= TLY_POSTFIX_CONSTANT) {
-            w.stack[w.count++] = constant_of(&w, *code - TLY_POSTFIX_CONSTANT);
-        } else {
-            w.count -= arguments_of[*code];
-            w.stack[w.count] = operation(&w, *code, &w.stack[w.count]);
-            w.count++;
-        }
-    }
-    return w.stack[0];
+    return w;
 }
 
 /* Whether there is a `map` without names. */
@@ -231,12 +259,11 @@ static int is_constant(const tly_build *c)
     return codes != 0 && (codes & names) == 0;
 }
 
-kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
+static kir_value map(walk *w, kir_value x)
 {
-    if (c->p->program.type == 0)
-        return x;
+    tly_build *c = w->c;
     if (tly_has_expression(c->p, TLY_EXPRESSION_MAP))
-        x = evaluate(c, c->p->program.code[TLY_EXPRESSION_MAP], at, TLY_POSTFIX_X, x);
+        x = evaluate(w, c->p->program.code[TLY_EXPRESSION_MAP]);
     /* What the optimiser knows would be combined while the kernel is made, and raise no flags. */
     if (is_constant(c) && kir_workgroup_of(c->b) == 0)
         x = kir_keep(c->b, x);
@@ -245,12 +272,22 @@ kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
     return x;
 }
 
-kir_value tly_coef(tly_build *c, const tly_place *at, kir_value x)
+kir_value tly_map(tly_build *c, const tly_place *at, kir_value x)
+{
+    if (c->p->program.type == 0)
+        return x;
+    walk w = walk_from(c, at, TLY_POSTFIX_X, x);
+    return map(&w, x);
+}
+
+kir_value tly_map_and_coef(tly_build *c, const tly_place *at, kir_value x, kir_value *coef)
 {
     static const uint8_t operand_a[] = { TLY_POSTFIX_A, TLY_POSTFIX_END };
     const int has_own = tly_has_expression(c->p, TLY_EXPRESSION_COEF);
-    return evaluate(c, has_own ? c->p->program.code[TLY_EXPRESSION_COEF] : operand_a, at,
-                    TLY_POSTFIX_X, x);
+    walk w = walk_from(c, at, TLY_POSTFIX_X, x);
+    x = map(&w, x);
+    *coef = evaluate(&w, has_own ? c->p->program.code[TLY_EXPRESSION_COEF] : operand_a);
+    return x;
 }
 
 /* The type of its values may be another than that of the other expressions. Places are asked by the
@@ -263,7 +300,8 @@ kir_value tly_resets(tly_build *c, const tly_place *at, kir_value x)
     const int sees_x = own.program.type == problem->program.type;
     c->p = &own;
     kir_value given = sees_x ? x : constant(c, tly_type_of_values(c, type_of(c, x).lanes), 0);
-    kir_value v = evaluate(c, own.program.code[TLY_EXPRESSION_RESET], at, TLY_POSTFIX_X, given);
+    walk w = walk_from(c, at, TLY_POSTFIX_X, given);
+    kir_value v = evaluate(&w, own.program.code[TLY_EXPRESSION_RESET]);
     c->p = problem;
     kir_value none = like(c, v, 0);
     return kir_is_float(type_of(c, v)) ? une(c, v, none) : differ(c, v, none);
@@ -288,7 +326,8 @@ kir_value tly_post(tly_build *c, const tly_place *at, kir_value y)
 
 kir_value tly_post_element(tly_build *c, const tly_place *at, kir_value y)
 {
-    return tly_has_expression(c->p, TLY_EXPRESSION_POST)
-               ? evaluate(c, c->p->program.code[TLY_EXPRESSION_POST], at, TLY_POSTFIX_Y, y)
-               : y;
+    if (!tly_has_expression(c->p, TLY_EXPRESSION_POST))
+        return y;
+    walk w = walk_from(c, at, TLY_POSTFIX_Y, y);
+    return evaluate(&w, c->p->program.code[TLY_EXPRESSION_POST]);
 }

@@ -108,8 +108,11 @@ kir_value tly_beats(tly_build *c, kir_value key, kir_value before)
 
 kir_value tly_mapped(tly_build *c, const tly_place *at, kir_value x)
 {
-    kir_value u = tly_widen(c, tly_map(c, at, x));
-    return row_of(c)->applies ? pair(c, tly_widen(c, tly_coef(c, at, x)), u) : u;
+    kir_value coef;
+    if (!row_of(c)->applies)
+        return tly_widen(c, tly_map(c, at, x));
+    x = tly_map_and_coef(c, at, x, &coef);
+    return pair(c, tly_widen(c, coef), tly_widen(c, x));
 }
 
 kir_value tly_element_alone(tly_build *c, const tly_place *at, kir_value x)
