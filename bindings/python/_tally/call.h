@@ -53,6 +53,10 @@ PyObject *tly_py_call_on_elements(tly_py_call *c);
 /* table.c: NULL if there is none. */
 const tly_py_operator *tly_py_operator_named(PyObject *name);
 
+/* bridge.c: whether an answer is true, which NULL with an exception is, too; then there is none
+ * left. Steals the answer. */
+int tly_py_truth(PyObject *value);
+
 /* bridge.c: whether a tensor of torch requires a gradient, is to be negated, and whether a level of
  * forward mode is open, in which tensors may have tangents. */
 int tly_py_wants_gradient(tly_py_state *s, PyObject *x);

@@ -13,13 +13,9 @@
 /* Whether torch answers anything but 0 or false; an error counts as such an answer. */
 static int says_something(PyObject *function)
 {
-    PyObject *answer = PyCFunction_Check(function) && PyCFunction_GetFlags(function) == METH_NOARGS
-                           ? PyCFunction_GetFunction(function)(PyCFunction_GetSelf(function), NULL)
-                           : PyObject_CallNoArgs(function);
-    const int is = answer != Py_False && (answer == NULL || PyObject_IsTrue(answer) != 0);
-    PyErr_Clear();
-    Py_XDECREF(answer);
-    return is;
+    return tly_py_truth(PyCFunction_Check(function) && PyCFunction_GetFlags(function) == METH_NOARGS
+                            ? PyCFunction_GetFunction(function)(PyCFunction_GetSelf(function), NULL)
+                            : PyObject_CallNoArgs(function));
 }
 
 /* The first of torch's functions says whether gradients are recorded, the others whether anything

@@ -92,7 +92,7 @@ typedef struct tly_py_state {
     PyObject *shape; /* the last one of a result, and what it holds; NULL: there was none */
     int32_t shape_rank;
     int64_t shape_sizes[TALLY_MAX_RANK + 1];
-    PyObject *torch_levels;        /* torch.autograd.forward_ad, or None; NULL until it is needed */
+    PyObject *torch_levels; /* names of torch.autograd.forward_ad, or None; NULL until then */
     PyObject *torch_requires_grad; /* Tensor.requires_grad, whose get this is; NULL until then */
     descrgetfunc torch_get;
     PyCFunction torch_is_neg; /* what Tensor.is_neg calls */
