@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of tally.torch that go past torch's dispatcher: where they do, results and errors are the operators', and
-where anything wants to see the operator, they do not."""
+where anything wants to see the operator, they do not. The operators' kernels go on the same way."""
+import sys
 import warnings
 
 import pytest
@@ -46,12 +47,35 @@ def inputs():
                 torch.empty(3, device="meta"))
 
 
+def watch(monkeypatch, caller):
+    """What the functions of this name get without the dispatcher from here on; None each time that it is needed."""
+    answers, direct = [], tt.direct
+
+    def watched(*arguments):
+        y = direct(*arguments)
+        if sys._getframe(1).f_code.co_name == caller:
+            answers.append(y)
+        return y
+
+    monkeypatch.setattr(tt, "direct", watched)
+    return answers
+
+
 @pytest.fixture
 def seen(monkeypatch):
-    """What functions got without the dispatcher since; None for each call that went on to the operator."""
-    answers, direct = [], tt.direct
-    monkeypatch.setattr(tt, "direct", lambda *arguments: answers.append(direct(*arguments)) or answers[-1])
-    return answers
+    return watch(monkeypatch, "function")
+
+
+@pytest.fixture
+def seen_by_operators(monkeypatch):
+    return watch(monkeypatch, "of_arguments")
+
+
+def by_dispatcher(operator, *arguments):
+    """An operator's result by its kernel for the CPU."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tt, "direct", lambda *_: None)
+        return operator(*arguments)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,8 +89,10 @@ def test_results_are_the_operators(name, seen):
     calls += [(torch.ones(3, 4), dim) for dim in (*dims, *other)]
     for x, dim, *given in calls:
         got = outcome(function, x, dim, *given)
-        wanted = outcome(operator, x, [dim] if isinstance(dim, int) and not scan else dim, *given)
+        arguments = (operator, x, [dim] if isinstance(dim, int) and not scan else dim, *given)
+        wanted = outcome(by_dispatcher, *arguments)
         assert same(got, wanted), (x, dim, given, got, wanted)
+        assert same(outcome(*arguments), wanted), (x, dim, given, wanted)
     assert sum(answer is not None for answer in seen) > 15
 
 
@@ -80,6 +106,25 @@ def test_calls_are_direct(seen):
     with torch.inference_mode():
         assert tt.cumsum(x, 0).is_inference() and torch.ops.tally.cumsum(x, 0).is_inference()
     assert len(seen) == len(NAMES) + 3 and all(answer is not None for answer in seen)
+
+
+def test_operators_go_on_directly(seen_by_operators):
+    x = torch.rand(3, 4)
+    for name in NAMES:
+        torch.library.opcheck(getattr(torch.ops.tally, name), (x, 1 if name in tt.SCANS else [1]))
+        seen_by_operators.clear()
+        getattr(torch.ops.tally, name)(x, 1 if name in tt.SCANS else [1])
+        assert [answer is not None for answer in seen_by_operators] == [True]
+    assert torch.ops.tally.sum(x).shape == () and seen_by_operators[-1] is not None  # torch leaves out dim=None
+    assert torch.ops.tally.cumprod(x.clone().requires_grad_(), 1).requires_grad and seen_by_operators[-1] is None
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x)
+        assert forward_ad.unpack_dual(torch.ops.tally.cumsum(dual, 1)).tangent.equal(tt.cumsum(x, 1))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        torch.ops.tally.cumsum(x, 0)
+    assert "tally::cumsum" in {event.key for event in profile.key_averages()}
+    negative = torch.complex(x, x).conj().imag
+    torch.testing.assert_close(torch.ops.tally.cumsum(negative, 1), (-x).cumsum(1))
 
 
 class Seen:

@@ -108,6 +108,9 @@ def autograd_of(name):
             return op(x, operands, word)
 
     def of_arguments(x, *arguments):
+        y = direct(name, x, *(arguments or (None,)))  # a second way through the dispatcher takes 1.7 us
+        if y is not None:
+            return y
         dtype = dtype_of(x)
         if wants_derivative(x) and name not in INDICES:
             return derivative(name, arguments, word_of(name, dtype, x.ndim, arguments, usual(name, dtype)), x)
