@@ -78,10 +78,14 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, 
         return refuse_offsets(rules, p, error);
     }
     if (p->at[TLY_IN] == p->at[TLY_OUT]) {
-        return tly_fail(error, TALLY_INVALID, "out",
-                        "in place needs equal strides and offsets of input and output");
+        tly_fail(
+            error, TALLY_INVALID, "out",
+            "in place needs a scan, and equal dtypes, strides and offsets of input and output");
+    } else {
+        tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
     }
-    tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
-    tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
+    tly_error_hint(error, rules->in_place
+                              ? "pass the same pointer twice, or regions that are disjoint"
+                              : "pass regions that are disjoint");
     return TALLY_INVALID;
 }
