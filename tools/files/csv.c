@@ -140,7 +140,10 @@ static int refuse_field(const table *t, int64_t column, span field, tly_csv_outc
     if (t->separator == ';' && memchr(field.at, ',', (size_t)(field.end - field.at))) {
         tly_hint(t->report, "numbers have a point, not a comma: 1.5");
     } else if (!tly_about_is_float(t->dtype)) {
-        tly_hint(t->report, "without a dtype in the word numbers are read as f64");
+        tly_hint(
+            t->report,
+            "%s takes whole numbers such as 1; an input is read as f64 if the word has no dtype",
+            dtype);
     } else if (t->line == t->first) {
         tly_hint(t->report, "a first line of names has no numbers in it; " TLY_READABLE);
     }
