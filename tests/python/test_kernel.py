@@ -93,6 +93,23 @@ def test_segments(rng):
         tally.kernel("sum:f32:20:segments=i32/4")(x, offsets=offsets[1:])
 
 
+def test_offsets_may_be_lists():
+    x = np.arange(1, 5, dtype="f4")
+    for dtype in ("i32", "i64"):
+        kernel = tally.kernel(f"sum:f32:4:segments={dtype}/2")
+        assert kernel(x, offsets=[0, 3, 4]).tolist() == kernel(x, offsets=(0, 3, 4)).tolist() == [6, 4]
+        with pytest.raises(tally.Error, match="^offsets: the array's dtype is f64"):
+            kernel(x, offsets=[0, 1.5, 4])
+    kernel = tally.kernel("sum:f32:4:segments=i32/2")
+    for offsets in ([0, 2, 4 + 2**32], [0, 2, -2**31 - 1]):  # which are 4 and above 4 in 32 bits
+        with pytest.raises(tally.Error, match="^offsets: the array's dtype is i64, and the word's i32"):
+            kernel(x, offsets=offsets)
+    with pytest.raises(tally.Error, match="^offsets: offset 2 is below"):
+        kernel(x, offsets=[0, 2, -1])
+    with pytest.raises(tally.Error, match="^offsets: the array's shape"):
+        kernel(x, offsets=[0, 4])
+
+
 def test_carries(rng):
     x = rng.random((2, 30)).astype("f4")
     k = tally.kernel("cumsum:f32:2x10:axis=1,carry=in+out")

@@ -83,6 +83,37 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
     return 0;
 }
 
+/* --- lists of offsets -------------------------------------------------------------------------- */
+
+/* A list becomes an array of i64. The view has it as one of i32, if the word wants that and all
+ * numbers fit; if not, the comparison refuses it. -1 with an exception. */
+static int narrow_list(kernel_call *c, tly_py_view *v)
+{
+    const int64_t *offsets = (const int64_t *)(const void *)v->data;
+    for (int64_t i = 0; i < v->shape.sizes[0]; i++) {
+        if (offsets[i] != (int32_t)offsets[i]) {
+            return 0;
+        }
+    }
+    PyObject *narrow = PyObject_CallMethod(v->array, "astype", "s", "i4");
+    const char *field = v->field;
+    tly_py_view_end(v);
+    const int status = narrow != NULL ? tly_py_view_of(c->s, v, narrow, field, 0) : -1;
+    if (status == 0) {
+        v->array = narrow;
+    } else {
+        Py_XDECREF(narrow);
+    }
+    return status;
+}
+
+static int is_list_to_narrow(const tly_py_view *v, int tensor, const tly_py_wanted *w)
+{
+    return tensor == TLY_PY_TENSOR_OFFSETS && v->kind == TLY_PY_KIND_ASARRAY &&
+           v->shape.dtype == TALLY_I64 && w->shape.dtype == TALLY_I32 && v->shape.rank == 1 &&
+           v->packed;
+}
+
 /* --- the call --------------------------------------------------------------------------------- */
 
 static int view_one(kernel_call *c, int tensor)
@@ -111,6 +142,10 @@ static int view_one(kernel_call *c, int tensor)
     }
     if (tly_py_view_of(c->s, &c->views[tensor], given, tly_py_tensor_names[tensor],
                        tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT) != 0) {
+        return -1;
+    }
+    if (is_list_to_narrow(&c->views[tensor], tensor, &w) &&
+        narrow_list(c, &c->views[tensor]) != 0) {
         return -1;
     }
     c->viewed |= 1 << tensor;
