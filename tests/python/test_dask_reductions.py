@@ -205,13 +205,24 @@ def test_same_bits_by_every_scheduler(rng):
     assert td.sum(x).name == td.sum(x).name != td.sum(x, acc="f64").name
 
 
+def test_every_split_joins_two_states_or_more():
+    x = da.ones(12, chunks=2, dtype="f4")
+    assert len({td.sum(x, split_every=most).compute() for most in (None, 2, np.int64(3), {0: 2}, {})}) == 1
+    for most in (0, 1, -1, True, False, 2.5, {0: 1}, {0: 2.5}, {0: 4, 1: 0}):
+        with pytest.raises(tally.Error, match="^split_every: .* is no integer from 2 on") as refused:
+            td.sum(x, split_every=most)
+        assert refused.value.field == "split_every"
+
+
 def test_what_is_wrong_is_refused_before_anything_runs():
     x = da.ones((4, 4), chunks=2, dtype="f4")
     for axis, message in ((5, "axis 5 is not in"), ((0, -2), "twice"), ((0, 7), "axis 7 is not in")):
         with pytest.raises(tally.Error, match=message):
             td.sum(x, axis)
-    with pytest.raises(TypeError, match="not a bool"):
+    with pytest.raises(TypeError, match="axis: True is a bool"):
         td.sum(x, True)
+    with pytest.raises(TypeError, match=r"axis: \[0, 1\] is no integer; hint: a tuple names several"):
+        td.sum(x, [0, 1])
     with pytest.raises(tally.Unsupported, match="from f32 to i8"):
         td.sum(x, dtype="i1")
     with pytest.raises(TypeError, match="elements of complex128 have no name in Tally"):

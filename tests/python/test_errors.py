@@ -40,14 +40,22 @@ def test_axes():
     refused(tally.Error, "axis: axis 1 is named twice", tally.sum, X, axis=(1, -1))
     refused(TypeError, "axis: True is a bool", tally.cumsum, X, axis=True)
     refused(TypeError, "axis: False is a bool", tally.sum, X, axis=(False,))
-    refused(TypeError, "", tally.cumsum, X, axis=1.0)
-    refused(TypeError, "", tally.cumsum, X, axis=(0,))
-    refused(TypeError, "", tally.sum, X, axis="0")
+    e = refused(TypeError, "axis: 1.0 is no integer; hint: axes count from 0: axis=1", tally.cumsum, X, axis=1.0)
+    assert (e.field, e.hint) == ("axis", "axes count from 0: axis=1")
+    refused(TypeError, "axis: (0,) is no integer; hint: a scan goes along one axis", tally.cumsum, X, axis=(0,))
+    refused(TypeError, "axis: [0, 1] is no integer; hint: a tuple names several axes", tally.sum, X, axis=[0, 1])
+    refused(TypeError, "axis: '0' is no integer; hint: axes count from 0", tally.sum, X, axis="0")
+    refused(TypeError, "axis: 0.0 is no integer", tally.sum, X, axis=(1, 0.0))
 
     class Index:
         def __index__(self):
             return 1
 
+    class Broken:
+        def __index__(self):
+            raise RuntimeError("broken")
+
+    refused(RuntimeError, "broken", tally.cumsum, X, axis=Broken())
     assert (tally.cumsum(X, axis=Index()) == tally.cumsum(X, axis=1)).all()
     assert (tally.sum(X, axis=np.int8(-1)) == tally.sum(X, axis=1)).all()
 

@@ -198,6 +198,10 @@ def test_plain_functions_keep_gradients():
     assert tally.cumulative_sum(x[:0], axis=0, include_initial=True).tolist() == [[0, 0, 0, 0]]
     parameter = torch.nn.Parameter(torch.ones(3))
     assert tally.cumsum(parameter).requires_grad
+    for call in (lambda: tally.cumsum(x, axis=(0,)), lambda: tally.sum(x, axis=[0, 1]), lambda: tally.sum(x, axis=1.0)):
+        with pytest.raises(TypeError, match="^axis: .* is no integer; hint: a") as refused:
+            call()
+        assert refused.value.field == "axis"
     for call in (lambda: tally.cumsum(x), lambda: tally.cumsum(x, axis=2), lambda: tally.sum(x, axis=2),
                  lambda: tally.cumulative_sum(x, axis=2, include_initial=True),
                  lambda: tally.cumsum(x, axis=0, device="vulkan"),

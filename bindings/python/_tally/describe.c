@@ -34,6 +34,21 @@ static int out_of_range(const tly_py_call *c, PyObject *number)
     return -1;
 }
 
+static int no_integer(const tly_py_call *c, PyObject *given)
+{
+    const int scan = tally_op_is_scan(c->op->op);
+    const int several = PyTuple_Check(given) || PyList_Check(given);
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) { /* of its __index__ */
+        return -1;
+    }
+    PyErr_Clear();
+    return tly_py_refuse(PyExc_TypeError, "axis",
+                         !several ? "axes count from 0: axis=1"
+                         : scan   ? "a scan goes along one axis: axis=1"
+                                  : "a tuple names several axes: axis=(0, 1)",
+                         "%R is no integer", given);
+}
+
 /* Any integer but bools, from 0 on; -1 with an exception. */
 static int axis_of(const tly_py_call *c, PyObject *given)
 {
@@ -43,7 +58,7 @@ static int axis_of(const tly_py_call *c, PyObject *given)
     }
     PyObject *number = PyNumber_Index(given);
     if (number == NULL) {
-        return -1;
+        return no_integer(c, given);
     }
     const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     int axis = -1;

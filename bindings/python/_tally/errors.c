@@ -76,11 +76,19 @@ int tly_py_refuse(PyObject *type, const char *field, const char *hint, const cha
     va_start(arguments, format);
     PyObject *message = PyUnicode_FromFormatV(format, arguments);
     va_end(arguments);
-    if (message != NULL) {
-        PyErr_Format(type, "%s%s%U%s%s", field != NULL ? field : "", field != NULL ? ": " : "",
-                     message, hint != NULL ? "; hint: " : "", hint != NULL ? hint : "");
-        Py_DECREF(message);
+    const char *of = field != NULL ? field : "", *with = hint != NULL ? hint : "";
+    PyObject *text = message == NULL
+                         ? NULL
+                         : PyUnicode_FromFormat("%s%s%U%s%s", of, *of != 0 ? ": " : "", message,
+                                                *with != 0 ? "; hint: " : "", with);
+    PyObject *e = text != NULL ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
+    if (e != NULL && set(e, "field", PyUnicode_FromString(of)) == 0 &&
+        set(e, "hint", PyUnicode_FromString(with)) == 0) {
+        PyErr_SetObject(type, e);
     }
+    Py_XDECREF(e);
+    Py_XDECREF(text);
+    Py_XDECREF(message);
     return -1;
 }
 

@@ -120,7 +120,8 @@ PyObject *tly_py_raise(tly_py_state *s, const tally_error *error);
 /* errors.c: raises tally.Error with a message of the extension's own; -1. `hint` may be NULL. */
 int tly_py_fail(tly_py_state *s, const char *field, const char *hint, const char *format, ...);
 
-/* errors.c: raises TypeError or BufferError in the same form; -1. */
+/* errors.c: raises TypeError or BufferError in the same form, with the attributes field and hint;
+ * -1. `field` may be NULL as well. */
 int tly_py_refuse(PyObject *type, const char *field, const char *hint, const char *format, ...);
 
 /* errors.c: the types of exceptions; -1 with an exception. */

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tally.jax and tally.dask share: names of operators, and how a call becomes a word."""
 
-import operator
-
 import numpy
 
 from ._dtypes import DTYPES, NAMES
@@ -26,12 +24,6 @@ def name_of(dtype):
 
 def is_float(name):
     return "f" in name
-
-
-def index_of(axis):
-    if isinstance(axis, bool):
-        raise TypeError("axis: an axis is a number, not a bool")
-    return operator.index(axis)
 
 
 def common(order="run", acc=None, nan="propagate", last=False):

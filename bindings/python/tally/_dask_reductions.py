@@ -3,13 +3,24 @@
 
 import functools
 import math
+import numbers
 
 import dask.array
 import numpy
 
-from . import _tally, _calls
+from . import _tally, _calls, _words
 from ._dask_chunks import dtype_of, graph_array, result_dtype
 from ._dask_states import Plan, accumulator, axes_option, begin, finish, join
+
+
+def check_split(split_every):
+    """dask takes a 0 for its default and anything below 2 for 2, and of axes that have 1 in a dict
+    it reduces the first chunk alone."""
+    given = list(split_every.values()) if isinstance(split_every, dict) else [split_every]
+    for most in given if split_every is not None else ():
+        if isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 2:
+            raise _words.fault("split_every", f"{split_every!r} is no integer from 2 on, nor a dict "
+                               "of them by axis", "leave it out for dask's default")
 
 
 def _reduce(op, x, axis, keepdims, split_every, *, dtype=None, acc=None, nan="propagate",
@@ -20,8 +31,8 @@ def _reduce(op, x, axis, keepdims, split_every, *, dtype=None, acc=None, nan="pr
     made = out
     if op in _calls.ADDS and not (_calls.is_float(given) or _calls.is_float(out) or out == "bool"):
         made = ("u" if given[0] == "u" else "i") + out[1:]
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = list(map(_calls.index_of, axes))
+    axes = list(range(x.ndim)) if axis is None else _words.axes_of(axis)
+    check_split(split_every)
     # One element stands for all: what is refused, is refused before anything runs. An index must
     # have a place in its dtype, and needs elements.
     shape = [size if op in _calls.INDICES and not math.isnan(size) else 1 for size in x.shape]

@@ -17,7 +17,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Task, TaskRef
 
-from . import _tally, _calls
+from . import _tally, _calls, _words
 from ._dask_chunks import dtype_of, fit, graph_array, result_dtype, run
 
 # ---- one chunk -----------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def _coef_index(coef, index):
 def _scan_array(op, x, axis, coef=None, *, dtype=None, exclusive=False, reverse=False, order="run",
                 nan="propagate"):
     x = graph_array(x)
-    axis = _calls.index_of(axis)
+    axis = _words.index_of(axis)
     given = _calls.name_of(x.dtype)
     out = result_dtype(op, given, dtype)
     # A chunk of one element stands for all: what is refused, is refused before anything runs.

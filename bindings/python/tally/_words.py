@@ -3,6 +3,7 @@
 
 A full word has a `?` for each dim of the tensor, and for each operand its dtype and the dims along which it lies:
 linrec:f32:?x?:axis=1,a=f32/1,map=sig(a)*x,coef=1-sig(a). Along all other dims the operand's tensor has size 1."""
+import operator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,6 +38,24 @@ def fault(field, message, hint="", kind=None):
     error = (kind or _tally.Error)(f"{field}: {message}" + (f"; hint: {hint}" if hint else ""))
     error.field, error.hint = field, hint
     return error
+
+
+def index_of(axis, several=""):
+    """An axis by its number. `several`: how more than one is written, where that is possible."""
+    if isinstance(axis, bool):
+        raise fault("axis", f"{axis} is a bool", kind=TypeError)
+    try:
+        return operator.index(axis)
+    except TypeError:
+        hint = several or "a scan goes along one axis: axis=1" if isinstance(axis, (tuple, list)) else \
+            "axes count from 0: axis=1"
+        raise fault("axis", f"{axis!r} is no integer", hint, TypeError) from None
+
+
+def axes_of(axis):
+    """Those that a reduction names: one, or a tuple of them."""
+    return [index_of(a, "a tuple names several axes: axis=(0, 1)")
+            for a in (axis if isinstance(axis, tuple) else (axis,))]
 
 
 def operand(letter, dtype, rank, place):

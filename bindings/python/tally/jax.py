@@ -18,7 +18,7 @@ import jax as _jax
 import jax.numpy as _jnp
 from jax.custom_derivatives import SymbolicZero as _SymbolicZero
 
-from . import _tally, _calls
+from . import _tally, _calls, _words
 
 # ---- the handler ---------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ def _find(op, given, shape, dtype, *options):
 # `wide` is jax_enable_x64, on which the dtypes of results depend.
 @_functools.lru_cache(maxsize=4096, typed=True)
 def _find_scan(wide, op, given, shape, axis, exclusive, reverse, dtype=None, a=None, **others):
-    return _find(op, given, shape, dtype, a, f"axis={_calls.index_of(axis)}",
+    return _find(op, given, shape, dtype, a, f"axis={_words.index_of(axis)}",
                  "exclusive" if exclusive else None, "reverse" if reverse else None,
                  *_calls.common(**others))
 
@@ -200,21 +200,26 @@ def _find_scan(wide, op, given, shape, axis, exclusive, reverse, dtype=None, a=N
 def _find_reduction(wide, op, given, shape, axis, keepdims, dtype=None, **others):
     named = None
     if axis is not None:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        named = "axes=" + ("+".join(str(_calls.index_of(a)) for a in axes) or "none")
+        named = "axes=" + ("+".join(map(str, _words.axes_of(axis))) or "none")
     return _find(op, given, shape, dtype, named, "keepdims" if keepdims else None,
                  *_calls.common(**others))
 
 
-def _scan(op, x, *options, **others):
+def _scan(op, x, axis, *options, **others):
+    if isinstance(axis, list):  # which no cache takes
+        _words.index_of(axis)
     x = x if isinstance(x, _jax.Array) else _jnp.asarray(x)
     x = x if x.ndim > 0 else x.reshape(1)
-    return _find_scan(_jax.config.jax_enable_x64, op, x.dtype, x.shape, *options, **others)(x)
+    return _find_scan(_jax.config.jax_enable_x64, op, x.dtype, x.shape, axis, *options,
+                      **others)(x)
 
 
-def _reduce(op, x, *options, **others):
+def _reduce(op, x, axis, *options, **others):
+    if isinstance(axis, list):
+        _words.axes_of(axis)
     x = x if isinstance(x, _jax.Array) else _jnp.asarray(x)
-    return _find_reduction(_jax.config.jax_enable_x64, op, x.dtype, x.shape, *options, **others)(x)
+    return _find_reduction(_jax.config.jax_enable_x64, op, x.dtype, x.shape, axis, *options,
+                           **others)(x)
 
 
 # Each computes as the kernel of its name (docs/word.md), with the options of the plain function of

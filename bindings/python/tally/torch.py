@@ -5,7 +5,6 @@ torch.compile and torch.export know. docs/torch.md explains them.
     y = tally.torch.cumprod(x, 1)                                                # x may require grad
     h = tally.torch.run("linrec:axis=1,map=sig(a)*x,coef=1-sig(a)", x, a=gate)   # any word"""
 import ctypes
-import operator
 import os
 
 import torch
@@ -16,7 +15,7 @@ from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
                                call, dtype_of, empty, in_functorch, library, operators, places_of, prepare, through,
                                transforms, usual, word_of)
-from ._words import LETTERS, complete, fault, parse
+from ._words import LETTERS, axes_of, complete, fault, index_of, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -108,9 +107,10 @@ def autograd_of(name):
             return op(x, operands, word)
 
     def of_arguments(x, *arguments):
-        y = direct(name, x, *(arguments or (None,)))  # a second way through the dispatcher takes 1.7 us
-        if y is not None:
-            return y
+        if not x.requires_grad:
+            y = direct(name, x, *(arguments or (None,)))  # a second way through the dispatcher takes 1.7 us
+            if y is not None:
+                return y
         dtype = dtype_of(x)
         if wants_derivative(x) and name not in INDICES:
             return derivative(name, arguments, word_of(name, dtype, x.ndim, arguments, usual(name, dtype)), x)
@@ -301,16 +301,10 @@ def _plain(name, x, options):
     return y if out is None else _stored(y, out)
 
 
-def _number(axis):
-    if isinstance(axis, bool):
-        raise fault("axis", f"{axis} is a bool", kind=TypeError)
-    return operator.index(axis)
-
-
 def _scanned(name, x, axis, dtype, initial, options):
     if axis is None and x.ndim > 1:
         raise fault("axis", f"an array of rank {x.ndim} needs axis=", "x.reshape(-1) scans all elements")
-    axis, rank = 0 if axis is None else _number(axis), x.ndim or 1
+    axis, rank = 0 if axis is None else index_of(axis), x.ndim or 1
     if not -rank <= axis < rank:
         raise fault("axis", f"axis {axis} is not in [{-rank}, {rank - 1}]")
     flags = [options.pop(flag, False) for flag in FLAGS[name]]
@@ -322,7 +316,7 @@ def _scanned(name, x, axis, dtype, initial, options):
 
 
 def _reduced(name, x, axis, dtype, options):
-    dims = None if axis is None else [_number(d) for d in (axis if isinstance(axis, tuple) else (axis,))]
+    dims = None if axis is None else axes_of(axis)
     flags = [options.pop(flag, False) for flag in FLAGS[name]]
     return _with_options(name, x, (dims, *flags), dtype, options)
 
