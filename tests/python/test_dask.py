@@ -113,6 +113,57 @@ def test_linrec_over_many_pieces(rng, monkeypatch):
         np.testing.assert_allclose(got, recurrence(x, c, axis, False, reverse), 1e-4, 1e-4)
 
 
+def running_index(x, sign, last, ignore):
+    """Of one axis, by a plain loop: NaN wins over every number, or, ignored, loses to it."""
+    best, indices = 0, []
+    for i, element in enumerate(x * sign):
+        held = x[best] * sign
+        if np.isnan(element) or np.isnan(held):
+            equal = np.isnan(element) and np.isnan(held)
+            more = not equal and np.isnan(held if ignore else element)
+        else:
+            equal, more = element == held, element > held
+        best = i if more or last and equal else best
+        indices.append(best)
+    return indices
+
+
+@pytest.mark.parametrize("name", ["cumargmax", "cumargmin"])
+def test_indices(name, rng):
+    x = rng.integers(0, 4, (13, 7)).astype("f4")
+    holes = np.where(rng.random(x.shape) < .3, np.nan, x)
+    holes[:5, 0] = holes[:, 1] = np.nan
+    for given in (x, holes.astype("f8"), x.astype("f2"), x.astype("i4"), x.astype("u1"), x > 1):
+        for axis, reverse, last, chunks, nan in itertools.product(
+                (0, -1), (False, True), (False, True), (((3, 0, 5, 1, 4), (2, 5)), (1, 1), (13, 7)), ("propagate", "ignore")):
+            if nan == "ignore" and given.dtype.kind != "f":
+                continue
+            options = {"reverse": reverse, "last": last, "nan": nan}
+            y = getattr(td, name)(chunked(given, chunks), axis, **options)
+            got, one = y.compute(), getattr(tally, name)(given, axis=axis, **options)
+            assert y.dtype == got.dtype == one.dtype and y.chunks == chunked(given, chunks).chunks
+            np.testing.assert_array_equal(got, one, str((given.dtype, axis, options, chunks)))
+    for last, nan in itertools.product((False, True), ("propagate", "ignore")):
+        got = getattr(td, name)(chunked(holes, ((4, 9), 3)), 0, last=last, nan=nan).compute()
+        want = [running_index(line, 1 if name == "cumargmax" else -1, last, nan == "ignore") for line in holes.T]
+        np.testing.assert_array_equal(got, np.transpose(want))
+
+
+def test_indices_of_chunks_of_unknown_size(rng):
+    x = rng.integers(0, 9, 40).astype("f4")
+    y = chunked(x, 7)
+    y = y[y > 2]
+    for reverse in (False, True):
+        got = td.cumargmax(y, 0, reverse=reverse, dtype="i32").compute()
+        assert got.dtype == "i4" and (got == tally.cumargmax(x[x > 2], reverse=reverse)).all()
+    with pytest.raises(tally.Error, match="i32|index"):
+        td.cumargmax(da.ones(2**31 + 1, chunks=2**28, dtype="i1"), 0, dtype="i32")
+    with pytest.raises(tally.Error):
+        td.cumargmax(da.ones(()), 0)
+    with pytest.raises(TypeError, match="axis: 1.0 is no integer"):
+        td.cumargmin(da.ones(3), 1.0)
+
+
 # ---- chunks --------------------------------------------------------------------------------------
 
 

@@ -2,13 +2,39 @@
 """What scans and reductions of tally.dask do with one chunk."""
 
 import functools
+import itertools
 
 import dask.array
 import numpy
+from dask.highlevelgraph import HighLevelGraph
+from dask.task_spec import Task, TaskRef
 
 from . import _tally, _calls
 
 _kernel = functools.lru_cache(maxsize=1024)(_tally.kernel)
+
+
+def lines(x, axis, reverse):
+    """The indices of the chunks along each line of the axis, in the direction of a scan."""
+    blocks = [range(count) for count in x.numblocks]
+    along, blocks[axis] = blocks[axis], [None]
+    for others in itertools.product(*blocks):
+        yield [others[:axis] + (i,) + others[axis + 1:]
+               for i in (reversed(along) if reverse else along)]
+
+
+def add_task(graph, key, function, *arguments):
+    """Adds a call. Arguments may be other tasks."""
+    arguments = [TaskRef(a.key) if isinstance(a, Task) else a for a in arguments]
+    graph[key] = Task(key, function, *arguments)
+    return graph[key]
+
+
+def scanned_array(graph, name, out, x, *others):
+    """The array that a graph makes of x and others, with the chunks of x."""
+    graph = HighLevelGraph.from_collections(name, graph, [x, *others])
+    return dask.array.Array(graph, name, x.chunks,
+                            meta=numpy.empty((0,) * x.ndim, dtype_of(out)))
 
 
 def graph_array(x):

@@ -9,16 +9,15 @@ behind it, and the results are kept. With order="serial" this is done in any cas
 
 import dataclasses
 import functools
-import itertools
 
 import dask.array
 import numpy
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
-from dask.task_spec import Task, TaskRef
+from dask.task_spec import TaskRef
 
 from . import _tally, _calls, _words
-from ._dask_chunks import dtype_of, fit, graph_array, result_dtype, run
+from ._dask_chunks import (add_task, dtype_of, fit, graph_array, lines, result_dtype, run,
+                           scanned_array)
 
 # ---- one chunk -----------------------------------------------------------------------------------
 
@@ -137,10 +136,7 @@ def _part(plan, step, i):
 def _add_line(graph, plan, name, line):
     """Adds the tasks of the chunks along a line, which are (index, x, coef) in scan direction."""
     def make(kind, function, *arguments):
-        arguments = [TaskRef(a.key) if isinstance(a, Task) else a for a in arguments]
-        task = Task((name + kind, *index), functools.partial(function, plan), *arguments)
-        graph[task.key] = task
-        return task
+        return add_task(graph, (name + kind, *index), functools.partial(function, plan), *arguments)
 
     state = None
     for index, x, coef in line[:-1]:
@@ -185,20 +181,13 @@ def _scan_array(op, x, axis, coef=None, *, dtype=None, exclusive=False, reverse=
                                           op == "cumsum" and not is_wider)
     plan = _Plan(op, axis, out, state, bool(exclusive), bool(reverse), order, nan, guarded)
     name = f"tally-{op}-{tokenize(x, coef, plan)}"
-    blocks = [range(count) for count in x.numblocks]
-    along, blocks[axis] = blocks[axis], [None]
     graph = {}
-    for others in itertools.product(*blocks):
-        line = []
-        for i in reversed(along) if reverse else along:
-            index = others[:axis] + (i,) + others[axis + 1:]
-            factor = None if coef is None else TaskRef((coef.name, *_coef_index(coef, index)))
-            line.append((index, TaskRef((x.name, *index)), factor))
-        _add_line(graph, plan, name, line)
-    dependencies = [x] if coef is None else [x, coef]
-    graph = HighLevelGraph.from_collections(name, graph, dependencies)
-    return dask.array.Array(graph, name, x.chunks,
-                            meta=numpy.empty((0,) * x.ndim, dtype_of(out)))
+    for line in lines(x, axis, reverse):
+        factors = [None if coef is None else TaskRef((coef.name, *_coef_index(coef, index)))
+                   for index in line]
+        chunks = [TaskRef((x.name, *index)) for index in line]
+        _add_line(graph, plan, name, list(zip(line, chunks, factors)))
+    return scanned_array(graph, name, out, x, *([] if coef is None else [coef]))
 
 
 def cumsum(x, axis, *, dtype=None, exclusive=False, reverse=False, order="run"):
