@@ -71,6 +71,8 @@ def test_devices_are_refused():
 
 def test_new_tensors():
     """They are torch's own, and not views of memory that DLPack describes. An older torch has none but those."""
+    if not tally._tally._torch_functions(True):
+        pytest.skip("this torch has none but those")
     x = torch.rand(4, 5)
     calls = [lambda: tally.cumsum(x, axis=1), lambda: tally.max(x), lambda: tally.sum(x.int(), axis=0),
              lambda: tally.cumsum(x[:0], axis=0), lambda: tally.cumargmax(x.bfloat16(), axis=-1), lambda: tally.max(x > 0.5)]

@@ -176,3 +176,6 @@ def test_vmap():
     centred = lambda v, a: tt.run("sum:axes=1,map=x*x,post=y*a", v, a)  # noqa: E731
     torch.testing.assert_close(func.vmap(centred)(x, w[:, 0, None, None]), (x * x).sum(2) * w[:, :1])
     assert func.vmap(lambda v: tt.cumsum(v, 0))(torch.ones(2, 3, dtype=torch.uint8)).dtype == torch.int64
+    large = torch.full((2, 3), 2**32 - 1, dtype=torch.uint32)  # whose products have the sign's bit
+    got = func.vmap(lambda v: tt.cumprod(v, 0))(large)
+    assert torch.equal(got, tt.cumprod(large, 1)) and got[0].tolist() == [2**32 - 1, 1 - 2**33, 3 * 2**32 - 1]

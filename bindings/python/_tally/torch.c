@@ -63,12 +63,13 @@ PyObject *tly_py_torch_new(const tly_py_shape *shape, int32_t shown_as, void **d
     return object;
 }
 
-/* _torch_functions(on): off, the table makes tensors, as for older versions of torch. For tests. */
+/* _torch_functions(on): off, the table makes tensors, as for older versions of torch. True if the
+ * functions are on, which those versions lack. For tests. */
 static PyObject *switch_functions(PyObject *module, PyObject *on)
 {
     (void)module;
     torch.found = on == Py_True && look_up();
-    Py_RETURN_NONE;
+    return PyBool_FromLong(torch.found);
 }
 
 static PyMethodDef functions[] = { { "_torch_functions", switch_functions, METH_O, NULL },

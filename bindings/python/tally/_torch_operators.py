@@ -80,7 +80,9 @@ def through(by_word, name, x, arguments, first=0, made=None):
     scalar, dtype = name in SCANS and x.ndim == first, dtype_of(x)
     word = word_of(name, dtype, x.ndim - first, arguments, made or usual(name, dtype))
     y = by_word(word, x.unsqueeze(first) if scalar else x)
-    y = y.view(torch.int64) if made is None and name in WIDENED and y.dtype == torch.uint64 != x.dtype else y
+    if made is None and name in WIDENED and y.dtype == torch.uint64 != x.dtype:
+        # The bits stay. PyTorch 2.12 has no views of another dtype inside of vmap, where a copy serves.
+        y = y.to(torch.int64) if transforms() else y.view(torch.int64)
     return y.squeeze(first) if scalar else y
 
 
