@@ -81,6 +81,10 @@ def test_layouts():
     raw = np.zeros(17, "u1")
     refused(tally.Error, "in: the array is not aligned to its elements; hint: x.copy()", tally.cumsum,
             raw[1:].view("f4"))
+    empty = np.frombuffer(raw, "f4", 0, 1)
+    assert empty.ctypes.data % 4 and tally.cumsum(empty, out=empty) is empty and tally.sum(empty) == 0
+    assert tally.sum(empty.reshape(0, 3), axis=0).tolist() == [0, 0, 0]
+    assert tally.kernel("cumsum:f32:0:axis=0,a=f32,map=a*x")(empty, a=empty).shape == (0,)
     records = np.zeros(3, np.dtype([("a", "u1"), ("b", "f4")]))
     refused(tally.Error, "hint: x.copy()", tally.cumsum, records["b"])
     assert tally.cumsum(records["b"].copy()).tolist() == [0, 0, 0]

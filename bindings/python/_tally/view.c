@@ -211,10 +211,6 @@ int tly_py_view_finish(tly_py_state *s, tly_py_view *v)
         return tly_py_fail(s, v->field, NULL, "rank %d is above %d", (int)shape->rank,
                            TALLY_MAX_RANK);
     }
-    const size_t bytes = tly_py_bytes(shape->dtype); /* a power of two */
-    if (((uintptr_t)v->data & (bytes - 1)) != 0) {
-        return tly_py_fail(s, v->field, "x.copy()", "the array is not aligned to its elements");
-    }
     int64_t step = 1;
     int is_empty = 0;
     v->packed = 1;
@@ -223,7 +219,15 @@ int tly_py_view_finish(tly_py_state *s, tly_py_view *v)
         is_empty |= shape->sizes[i] == 0;
         step *= shape->sizes[i];
     }
-    v->packed |= is_empty; /* whatever its strides are */
+    v->packed |= is_empty;                           /* whatever its strides are */
+    const size_t bytes = tly_py_bytes(shape->dtype); /* a power of two */
+    if (((uintptr_t)v->data & (bytes - 1)) == 0) {
+        return 0;
+    }
+    if (!is_empty) {
+        return tly_py_fail(s, v->field, "x.copy()", "the array is not aligned to its elements");
+    }
+    v->data = NULL; /* such as the memory of b"" that an empty array was unpickled from */
     return 0;
 }
 
