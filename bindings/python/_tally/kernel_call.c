@@ -83,7 +83,7 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
     return 0;
 }
 
-/* --- lists of offsets -------------------------------------------------------------------------- */
+/* --- lists of offsets ------------------------------------------------------------------------- */
 
 /* A list becomes an array of i64. The view has it as one of i32, if the word wants that and all
  * numbers fit; if not, the comparison refuses it. -1 with an exception. */

@@ -19,8 +19,8 @@ def check_split(split_every):
     given = list(split_every.values()) if isinstance(split_every, dict) else [split_every]
     for most in given if split_every is not None else ():
         if isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 2:
-            raise _words.fault("split_every", f"{split_every!r} is no integer from 2 on, nor a dict "
-                               "of them by axis", "leave it out for dask's default")
+            message = f"{split_every!r} is no integer from 2 on, nor a dict of them by axis"
+            raise _words.fault("split_every", message, "leave it out for dask's default")
 
 
 def _reduce(op, x, axis, keepdims, split_every, *, dtype=None, acc=None, nan="propagate",
