@@ -145,6 +145,8 @@ typedef struct tly_place {
     kir_value (*begins)(tly_build *c, const struct tly_place *at);
     /* Of templates for GPUs: its position in the dispatch, a u32. */
     kir_value (*where)(tly_build *c, const struct tly_place *at);
+    /* Of an element of a tile whose heads are known: a u32 that is not 0 if it is one; else 0. */
+    kir_value head;
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */
@@ -212,6 +214,8 @@ kir_value tly_combine_linear(tly_build *c, kir_value x, kir_value y);
 int tly_has_head(const tly_build *c, kir_value x);
 kir_value tly_without_head(tly_build *c, kir_value x);
 kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element);
+/* The same, or a window, with this for its first part: a u32 that is 0 where there is no head. */
+kir_value tly_with_head(tly_build *c, kir_value head, kir_value x);
 kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y);
 /* An element as it is combined with the neutral state where it is a scan's first: the addend alone
  * comes out. And the state that an exclusive scan shows before an element: the identity before the

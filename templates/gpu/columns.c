@@ -326,7 +326,7 @@ kir_value tly_gpu_scan_serially(tly_gpu *g, const tly_gpu_row *row, kir_value co
 static void in_segments(tly_gpu *g, strip *s, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_value first = g->part.count != 0 ? g->part.first : u32(g, 0);
+    kir_value first = tly_gpu_has_part(g) ? g->part.first : u32(g, 0);
     const tly_gpu_row at = tly_gpu_at(g, s->row, first);
     s->row = &at;
     if (tly_gpu_has_segment_states(g)) {
@@ -334,7 +334,7 @@ static void in_segments(tly_gpu *g, strip *s, const tly_gpu_item *item)
         s->first = first;
         s->segment = tly_gpu_segment_at(g, first);
     }
-    along(g, s, g->part.count != 0 ? g->part.count : arg(c, KIR_ARG_LENGTH));
+    along(g, s, tly_gpu_has_part(g) ? g->part.count : arg(c, KIR_ARG_LENGTH));
     s->item = NULL;
 }
 

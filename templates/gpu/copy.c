@@ -21,7 +21,7 @@ static void build_copy(tly_gpu *g, unsigned pass)
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
     tly_tile_load(g, &t, &at, count, &tile);
-    const tly_gpu_extent extent = { &at, count };
+    const tly_gpu_extent extent = { .row = &at, .count = count };
     tly_tile_narrow(g, &t, &extent, 0, tile.x);
     tly_tile_store(g, &t, &at, count, tile.x);
     emit_end(c, &exists);

@@ -145,8 +145,12 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
     kir_declare(c->b, (tly_is_apart(c->p) ? KIR_APART : 0u) |
                           (g->launch->addresses ? KIR_ADDRESSES : 0u));
-    if (!marks(g->launch, pass))
-        tly_gpu_find_part(g);
+    tly_gpu_load_marks(g);
+    if (!marks(g->launch, pass)) {
+        tly_gpu_load_borders(g);
+        if (!g->algorithm->finds_part)
+            tly_gpu_find_part(g);
+    }
     if (marks(g->launch, pass))
         tly_gpu_build_heads(g, pass);
     else if (!makes_carries(g->launch, pass))

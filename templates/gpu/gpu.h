@@ -16,6 +16,11 @@ typedef struct tly_gpu_part {
     kir_value first, count;
 } tly_gpu_part;
 
+/* An offset as it is loaded: 64 bits by halves, 32 by `low` alone. */
+typedef struct tly_gpu_border_bits {
+    kir_value low, high;
+} tly_gpu_border_bits;
+
 typedef struct tly_gpu {
     tly_build c; /* for shared stages: one lane */
     const tly_gpu_plan *plan;
@@ -28,6 +33,8 @@ typedef struct tly_gpu {
     /* Scans that offsets cut: positions of the dispatch that lie in segments, [first, first +
      * count), u32s. All others have no result. Else 0. */
     tly_gpu_part part;
+    tly_gpu_border_bits borders[2]; /* what `part` is made of */
+    kir_value marks, mark; /* arguments of words with marks: loads that are not waited for again */
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -46,6 +53,7 @@ typedef struct tly_gpu_algorithm {
     unsigned has_no_loop : 1,    /* no device's limit of trips applies */
         carries_late : 1,        /* a workgroup may load the last dispatch's carry when another has
                                     stored the next one's already */
+        finds_part : 1,          /* it calls tly_gpu_find_part, once its loads are on their way */
         carries_apart : 1,       /* the middle pass is carries_apart.c even of one scan an item */
         carries_by_subgroup : 1; /* or else one subgroup makes the carries of a row */
 } tly_gpu_algorithm;
@@ -68,14 +76,21 @@ kir_value tly_gpu_border(tly_gpu *g, kir_value i);
 /* The pass in front: a bit in the scratch for each position of the dispatch that is the first of a
  * segment. Of words with a carry, empty segments hand their state on. */
 void tly_gpu_build_heads(tly_gpu *g, unsigned pass);
-/* Finds g->part, of words with offsets. i1: `count` positions from this one of the dispatch on lie
- * in it. */
+/* Loads what all invocations ask of segments: g->marks, and of words with offsets g->borders. */
+void tly_gpu_load_marks(tly_gpu *g);
+void tly_gpu_load_borders(tly_gpu *g);
+/* Whether there are offsets, and g->part. That is made of borders where it is first used: nothing
+ * that is loaded before then waits for them. i1: `count` positions from this one of the dispatch on
+ * lie in it. */
+int tly_gpu_has_part(const tly_gpu *g);
 void tly_gpu_find_part(tly_gpu *g);
 kir_value tly_gpu_in_part(tly_gpu *g, kir_value position, unsigned count);
 /* i1: the element at a place begins anew. */
 kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at);
 /* i1: a position of the dispatch is marked. */
 kir_value tly_gpu_is_head(tly_gpu *g, kir_value position);
+/* The address of the u32 that has the mark of this number. */
+kir_value tly_gpu_marks_at(tly_gpu *g, kir_value number);
 /* The number, in scan direction, of the last segment that begins at a position of the dispatch, or
  * before it; and where that ends. */
 typedef struct tly_gpu_segment {
@@ -208,6 +223,7 @@ kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value
 typedef struct tly_gpu_extent {
     const tly_gpu_row *row;
     kir_value count;
+    kir_value heads; /* a tile's that are known (tile_heads.c); 0: places are asked */
 } tly_gpu_extent;
 /* The place of a position, a u32. Its lanes are the neighbours that an item takes. A position that
  * does not exist has the place of the last one, as loads read that in its stead. The place refers
@@ -233,6 +249,11 @@ kir_value tly_gpu_widen(tly_gpu *g, const tly_place *at, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value result);
 /* A stored element as a window: tly_element of it, and what a first element needs. */
 kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored);
+/* The same in steps, where elements may be heads: the element by itself; i1: whether it is one;
+ * what it is then. */
+kir_value tly_gpu_element_alone(tly_gpu *g, const tly_place *at, kir_value stored);
+kir_value tly_gpu_head(tly_gpu *g, const tly_place *at, kir_value stored);
+kir_value tly_gpu_begun(tly_gpu *g, kir_value head, kir_value element);
 /* The result of the state that a scan shows of an element, before it is narrowed. */
 kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
@@ -336,6 +357,8 @@ void tly_group_fold_range(tly_gpu *g, tly_group *t, kir_value *range);
 typedef struct tly_tile tly_tile;
 struct tly_tile {
     kir_value x[TLY_GPU_MOST_ELEMENTS];         /* elements' states, neutral beyond the end */
+    kir_value heads;                            /* a bit for each that is a head (tile_heads.c) */
+    kir_value covered;                          /* and for each result that a head comes before */
     kir_value y[TLY_GPU_MOST_ELEMENTS];         /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS];    /* the prefix before each vector */
     kir_value total;                            /* of the tile; of several scans, each lane's own */
@@ -361,8 +384,36 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod g->interleave. */
 kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
-tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                           unsigned i);
+
+/* ---- heads of a tile (tile_heads.c) ---- */
+
+/* Marks of an invocation's elements: u32s that have them, and the number of each vector's first. */
+typedef struct tly_marks {
+    kir_value word[TLY_GPU_MOST_SEGMENTS], number[TLY_GPU_MOST_SEGMENTS];
+} tly_marks;
+/* Loads them, and makes bits of those that exist: in a tile, or of `count` neighbours from a
+ * position on. */
+void tly_tile_load_marks(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                         tly_marks *marks);
+kir_value tly_tile_marked(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                          const tly_marks *marks);
+void tly_gpu_load_marks_along(tly_gpu *g, const tly_gpu_extent *extent, kir_value position,
+                              unsigned count, tly_marks *marks);
+kir_value tly_gpu_marked_along(tly_gpu *g, const tly_gpu_extent *extent, kir_value position,
+                               unsigned count, const tly_marks *marks);
+/* The i-th element as a window, of an element by itself. */
+kir_value tly_tile_window(tly_gpu *g, kir_value heads, unsigned i, kir_value element);
+/* Bits of the i-th element, and of those of its vector up to it: not 0 where there is a head. */
+kir_value tly_tile_head(tly_gpu *g, kir_value heads, unsigned i);
+kir_value tly_tile_heads_up_to(tly_gpu *g, kir_value heads, unsigned i);
+/* Heads that compilers do not know to be the same, so that a tile that is done again makes truths
+ * of them by itself: else all tiles keep those that they have made in registers. */
+void tly_tile_hide_heads(tly_gpu *g, tly_tile *tile);
+/* A bit for each element that is a head or comes behind one in its vector, or whose vector comes
+ * behind a window with one. */
+kir_value tly_tile_heads_before(tly_gpu *g, kir_value heads, const kir_value *before);
 
 /* ---- tiles in memory (tile.c) ---- */
 
@@ -378,7 +429,9 @@ void tly_tile_spill(tly_gpu *g, tly_tile *tile);
 void tly_tile_restore(tly_gpu *g, tly_tile *tile);
 /* One segment: states, or the results of a staged tile. */
 void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
-void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
+/* `heads`: tile->heads of elements, tile->covered of results. */
+void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value heads,
+                             kir_value *v);
 /* After the scan: the extremes of this invocation's local results, then those of the group's. */
 void tly_tile_find_range(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_group *t, tly_tile *tile);

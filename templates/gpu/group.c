@@ -398,6 +398,21 @@ static void scan_interleaved(tly_gpu *g, tly_group *t, tly_tile *tile)
     tile->excess = excess_of(g, t, tile);
 }
 
+/* The window of elements of a vector up to the i-th. */
+static kir_value with_heads(tly_gpu *g, const tly_tile *tile, unsigned i, kir_value window)
+{
+    return tile->heads ? tly_with_head(&g->c, tly_tile_heads_up_to(g, tile->heads, i), window)
+                       : window;
+}
+
+/* The heads of results. */
+static void cover(tly_gpu *g, tly_tile *tile)
+{
+    tile->covered = tly_tile_heads_before(g, tile->heads, tile->before);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        tile->y[i] = tly_with_head(&g->c, tly_tile_head(g, tile->covered, i), tile->y[i]);
+}
+
 void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
 {
     tly_build *c = &g->c;
@@ -410,7 +425,8 @@ void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
     for (unsigned s = 0; s < segments; s++) {
         for (unsigned v = 0; v < n; v++) {
             kir_value x = tile->x[s * n + v];
-            a[s * n + v] = v > 0 ? tly_combine(c, a[s * n + v - 1], x) : x;
+            x = v > 0 ? tly_combine(c, a[s * n + v - 1], x) : x;
+            a[s * n + v] = with_heads(g, tile, s * n + v, x);
         }
         kir_value lanes = tly_group_scan_lanes(g, t, a[s * n + n - 1], NULL);
         kir_value below_it = from_below(g, t, lanes, 1);
@@ -432,6 +448,8 @@ void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
         for (unsigned v = 0; v < n; v++)
             tile->y[s * n + v] = tly_combine(c, tile->before[s], a[s * n + v]);
     }
+    if (tile->heads)
+        cover(g, tile);
 }
 
 unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i)
@@ -440,8 +458,10 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i)
     return i / vector * t->used * vector + i % vector;
 }
 
-tly_place tly_group_place(const tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
                           unsigned i)
 {
-    return tly_place_after(tly_gpu_place(extent, t->base), tly_group_after(g, t, i), 0);
+    tly_place first = tly_gpu_place(extent, t->base);
+    first.head = extent->heads ? tly_tile_head(g, extent->heads, i) : 0;
+    return tly_place_after(first, tly_group_after(g, t, i), 0);
 }

@@ -68,7 +68,7 @@ static void classes_of(const tly_look_back *s, kir_value *summary)
     unsigned vector = (unsigned)g->plan->vector;
     kir_value last = sub(c, s->count, u32(g, 1)), first = s->team->base;
     kir_value end = add(c, first, u32(g, tly_group_after(g, s->team, tly_gpu_elements(g))));
-    const tly_gpu_extent tile = { s->at, s->count };
+    const tly_gpu_extent tile = { .row = s->at, .count = s->count };
     tly_region l = { .state = { &summary[0], &summary[1] } };
     tly_gpu_summary_begin(g, summary);
     if (!tly_gpu_has_classes(g))
@@ -233,4 +233,5 @@ const tly_gpu_algorithm tly_gpu_look_back_algorithm = {
     .passes = { "scan" },
     .record_bytes = tly_gpu_look_back_bytes,
     .ticket_bytes = TLY_GPU_TICKET_BYTES,
+    .finds_part = 1,
 };

@@ -22,7 +22,7 @@ static kir_value held(tly_lanes *t)
 static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
 {
     tly_lanes *t = (tly_lanes *)at->of;
-    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_gpu_extent tile = { .row = &t->at, .count = t->count };
     const tly_place first = tly_gpu_place(&tile, held(t));
     const tly_place here = tly_place_after(first, at->more_positions, 0);
     return here.address(c, &here, tensor);
@@ -31,7 +31,7 @@ static kir_value address_held(tly_build *c, const tly_place *at, int tensor)
 static kir_value begins_held(tly_build *c, const tly_place *at)
 {
     tly_lanes *t = (tly_lanes *)at->of;
-    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_gpu_extent tile = { .row = &t->at, .count = t->count };
     if (at->more_positions > 0)
         return 0;
     const tly_place first = tly_gpu_place(&tile, held(t));
@@ -41,7 +41,7 @@ static kir_value begins_held(tly_build *c, const tly_place *at)
 static kir_value where_held(tly_build *c, const tly_place *at)
 {
     tly_lanes *t = (tly_lanes *)at->of;
-    const tly_gpu_extent tile = { &t->at, t->count };
+    const tly_gpu_extent tile = { .row = &t->at, .count = t->count };
     const tly_place first = tly_gpu_place(&tile, held(t));
     const tly_place here = tly_place_after(first, at->more_positions, 0);
     return here.where(c, &here);
@@ -254,7 +254,7 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     tly_build *c = &g->c;
     kir_value there = umin(c, position, sub(c, end, u32(g, 1)));
     kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
-    const tly_gpu_extent tile = { &t->at, end };
+    const tly_gpu_extent tile = { .row = &t->at, .count = end };
     const tly_place here = tly_gpu_place(&tile, position);
     x = tly_gpu_element(g, &here, x);
     return choose(c, less(c, position, end), x, tly_neutral_window(c, c->acc));
@@ -284,7 +284,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     kir_value left = sub(c, t->count, accessed(t));
     emit_if(c, &exists, when);
     kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t)), all = is_whole(t);
-    if (g->part.count != 0)
+    if (tly_gpu_has_part(g))
         all = band(c, all, tly_gpu_in_part(g, tly_gpu_moved(g, &t->at), t->spans * t->steps));
     emit_if(c, &whole, all);
     for (unsigned i = 0; i < t->steps; i++)
@@ -293,7 +293,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     for (unsigned i = 0; i < t->steps; i++) {
         tly_region there = { 0 };
         kir_value is_there = less(c, u32(g, after(t, i)), left);
-        if (g->part.count != 0) {
+        if (tly_gpu_has_part(g)) {
             kir_value position = add(c, accessed(t), u32(g, after(t, i)));
             position = add(c, tly_gpu_moved(g, &t->at), position);
             is_there = band(c, is_there, tly_gpu_in_part(g, position, 1));

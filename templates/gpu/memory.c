@@ -39,18 +39,34 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value result)
     return is_narrow(c->bytes[TLY_OUT]) ? tly_narrow_u32(c, result) : tly_narrow(c, result);
 }
 
-kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
+kir_value tly_gpu_head(tly_gpu *g, const tly_place *at, kir_value stored)
 {
     tly_build *c = &g->c;
-    kir_value u = tly_element_alone(c, at, tly_gpu_widen(g, at, stored));
-    u = tly_behind_nothing(c, at, u);
-    if (tly_window_heads(c->p) == 0)
+    return c->p->resets ? tly_resets(c, at, tly_loaded(c, stored)) : tly_gpu_is_head_at(g, at);
+}
+
+kir_value tly_gpu_element_alone(tly_gpu *g, const tly_place *at, kir_value stored)
+{
+    tly_build *c = &g->c;
+    return tly_behind_nothing(c, at, tly_element_alone(c, at, tly_gpu_widen(g, at, stored)));
+}
+
+kir_value tly_gpu_begun(tly_gpu *g, kir_value head, kir_value element)
+{
+    tly_build *c = &g->c;
+    if (!c->p->exclusive || tly_factors(c->p) > 0)
+        return element;
+    /* Behind the identity, which is no literal. */
+    return tly_combine(c, choose(c, head, tly_start(c, c->acc), tly_neutral(c, c->acc)), element);
+}
+
+kir_value tly_gpu_element(tly_gpu *g, const tly_place *at, kir_value stored)
+{
+    kir_value u = tly_gpu_element_alone(g, at, stored);
+    if (tly_window_heads(g->c.p) == 0)
         return u;
-    kir_value head = c->p->resets ? tly_resets(c, at, tly_loaded(c, stored))
-                                  : tly_gpu_is_head_at(g, at);
-    if (c->p->exclusive && tly_factors(c->p) == 0) /* behind the identity, which is no literal */
-        u = tly_combine(c, choose(c, head, tly_start(c, c->acc), tly_neutral(c, c->acc)), u);
-    return tly_behind_head(c, head, u);
+    kir_value head = tly_gpu_head(g, at, stored);
+    return tly_behind_head(&g->c, head, tly_gpu_begun(g, head, u));
 }
 
 kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state)

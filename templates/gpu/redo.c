@@ -217,6 +217,8 @@ kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent,
     tly_tile rest = { .publish = NULL }, again = *tile;
     tly_redo r = { .team = t, .extent = extent, .tile = &again, .carry = carry, .fits = fits };
     int keeps = !tile->silent && !tile->rereads;
+    if (tile->heads)
+        tly_tile_hide_heads(g, &again);
     if (tile->rereads) {
         begin_again(g, &r);
     } else {

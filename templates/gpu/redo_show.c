@@ -6,7 +6,7 @@ const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     kir_value *x = r->tile->x + (size_t)s * vector_of(g);
     if (r->tile->spilled)
-        tly_tile_restore_vector(g, r->tile, s, x);
+        tly_tile_restore_vector(g, r->tile, s, r->tile->heads, x);
     return x;
 }
 

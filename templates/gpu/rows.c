@@ -139,10 +139,12 @@ const tly_gpu_algorithm tly_gpu_subgroups_algorithm = {
     .passes = TLY_GPU_THREE_PASSES,
     .record_bytes = tly_gpu_record_bytes,
     .carries_by_subgroup = 1,
+    .finds_part = 1,
 };
 
 const tly_gpu_algorithm tly_gpu_workgroups_algorithm = {
     .build = build,
     .passes = TLY_GPU_THREE_PASSES,
     .record_bytes = tly_gpu_record_bytes,
+    .finds_part = 1,
 };

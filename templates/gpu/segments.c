@@ -11,56 +11,94 @@
 
 /* ---- borders ---- */
 
-/* Offset i, within the axis. Both halves of 64 bits are loaded as u32s: not every device has
- * more. */
-static kir_value offset_at(tly_gpu *g, kir_value i)
+/* Offset i. Both halves of 64 bits are loaded as u32s: not every device has more. */
+static tly_gpu_border_bits load_offset(tly_gpu *g, kir_value i)
 {
     tly_build *c = &g->c;
     const kir_type word = KIR_TYPE(KIR_I32, 1);
     const int t = tly_operands_end(c->p);
     const unsigned bytes = c->bytes[t];
-    kir_value zero = u32(g, 0), size = arg(c, KIR_ARG_AXIS_SIZE);
     kir_value at = ptradd(c, arg(c, TLY_ARG(IN, t)),
                           mul(c, tly_gpu_as_offset(g, i), tly_gpu_offset(g, bytes)));
     kir_value low = kir_load(c->b, word, at, 0, bytes == 8 ? 8 : 4);
-    kir_value within = smin(c, smax(c, low, zero), size);
-    if (bytes == 4)
+    return (tly_gpu_border_bits){ low, bytes == 8 ? kir_load(c->b, word, at, 4, 4) : 0 };
+}
+
+/* The same, within the axis. */
+static kir_value within_axis(tly_gpu *g, tly_gpu_border_bits offset)
+{
+    tly_build *c = &g->c;
+    kir_value zero = u32(g, 0), size = arg(c, KIR_ARG_AXIS_SIZE);
+    kir_value within = smin(c, smax(c, offset.low, zero), size);
+    if (offset.high == 0)
         return within;
-    kir_value high = kir_load(c->b, word, at, 4, 4);
-    kir_value beyond = choose(c, less(c, high, zero), zero, size);
-    return choose(c, equal(c, high, zero), umin(c, low, size), beyond);
+    kir_value beyond = choose(c, less(c, offset.high, zero), zero, size);
+    return choose(c, equal(c, offset.high, zero), umin(c, offset.low, size), beyond);
 }
 
 kir_value tly_gpu_border(tly_gpu *g, kir_value i)
 {
     tly_build *c = &g->c;
     if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
-        return offset_at(g, i);
+        return within_axis(g, load_offset(g, i));
     return umin(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), arg(c, KIR_ARG_AXIS_SIZE));
+}
+
+/* A border in scan direction. */
+static kir_value in_direction(tly_gpu *g, kir_value border)
+{
+    tly_build *c = &g->c;
+    return c->p->downwards ? sub(c, arg(c, KIR_ARG_AXIS_SIZE), border) : border;
+}
+
+/* The number of the border where the segment begins that comes as number i. */
+static kir_value number_of(tly_gpu *g, kir_value i)
+{
+    tly_build *c = &g->c;
+    return c->p->downwards ? sub(c, arg(c, KIR_ARG_SEGMENTS), i) : i;
 }
 
 /* The position of the axis where the segment begins that comes as number i. */
 static kir_value head(tly_gpu *g, kir_value i)
 {
+    return in_direction(g, tly_gpu_border(g, number_of(g, i)));
+}
+
+int tly_gpu_has_part(const tly_gpu *g)
+{
+    return g->c.p->segmented == TLY_SEGMENTED_OFFSETS && !tly_reduces(g->c.p->form);
+}
+
+void tly_gpu_load_marks(tly_gpu *g)
+{
     tly_build *c = &g->c;
-    if (!c->p->downwards)
-        return tly_gpu_border(g, i);
-    kir_value last = tly_gpu_border(g, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
-    return sub(c, arg(c, KIR_ARG_AXIS_SIZE), last);
+    if (!g->launch->marked)
+        return;
+    g->mark = arg(c, KIR_ARG_MARK);
+    g->marks = arg(c, KIR_ARG_MARKS);
+}
+
+void tly_gpu_load_borders(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    if (!tly_gpu_has_part(g))
+        return;
+    kir_value ends[2] = { u32(g, 0), arg(c, KIR_ARG_SEGMENTS) };
+    for (int k = 0; k < 2; k++)
+        g->borders[k] = load_offset(g, number_of(g, ends[k]));
 }
 
 void tly_gpu_find_part(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    if (c->p->segmented != TLY_SEGMENTED_OFFSETS || tly_reduces(c->p->form))
+    if (!tly_gpu_has_part(g))
         return;
-    kir_value zero = u32(g, 0), length = arg(c, KIR_ARG_LENGTH);
+    kir_value zero = u32(g, 0), length = arg(c, KIR_ARG_LENGTH), end[2];
     kir_value position = arg(c, KIR_ARG_POSITION);
-    kir_value first = sub(c, head(g, zero), position);
-    kir_value end = sub(c, head(g, arg(c, KIR_ARG_SEGMENTS)), position);
-    first = smin(c, smax(c, first, zero), length);
-    end = smax(c, smin(c, end, length), first);
-    g->part = (tly_gpu_part){ first, sub(c, end, first) };
+    for (int k = 0; k < 2; k++)
+        end[k] = sub(c, in_direction(g, within_axis(g, g->borders[k])), position);
+    kir_value first = smin(c, smax(c, end[0], zero), length);
+    g->part = (tly_gpu_part){ first, sub(c, smax(c, smin(c, end[1], length), first), first) };
 }
 
 kir_value tly_gpu_in_part(tly_gpu *g, kir_value position, unsigned count)
@@ -93,12 +131,11 @@ tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position)
 
 /* ---- marks ---- */
 
-/* The u32 that has a mark, by its number. */
-static kir_value marks_at(tly_gpu *g, kir_value number)
+kir_value tly_gpu_marks_at(tly_gpu *g, kir_value number)
 {
     tly_build *c = &g->c;
     kir_value bytes = shl(c, lshr(c, number, u32(g, 5)), u32(g, 2));
-    kir_value at = add(c, arg(c, KIR_ARG_MARKS), bytes);
+    kir_value at = add(c, g->marks, bytes);
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), tly_gpu_as_offset(g, at));
 }
 
@@ -106,8 +143,8 @@ static kir_value marks_at(tly_gpu *g, kir_value number)
 static kir_value is_marked(tly_gpu *g, kir_value position, unsigned after)
 {
     tly_build *c = &g->c;
-    position = add(c, position, arg(c, KIR_ARG_MARK));
-    kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I32, 1), marks_at(g, position), 0, 4);
+    position = add(c, position, g->mark);
+    kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I32, 1), tly_gpu_marks_at(g, position), 0, 4);
     kir_value mine = lshr(c, marks, band(c, position, u32(g, 31)));
     return differ(c, band(c, mine, u32(g, INT64_C(1) << after)), u32(g, 0));
 }
@@ -128,12 +165,14 @@ static unsigned marked_together(const tly_gpu *g)
 kir_value tly_gpu_is_head_at(tly_gpu *g, const tly_place *at)
 {
     tly_build *c = &g->c;
+    if (at->head)
+        return differ(c, at->head, u32(g, 0));
+    if (c->p->resets)
+        return tly_resets(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, 1)));
     tly_place first = *at;
     const unsigned after = (unsigned)(at->more_positions % marked_together(g));
     first.more_positions -= after;
-    if (!c->p->resets)
-        return is_marked(g, at->where(c, &first), after);
-    return tly_resets(c, at, tly_loaded(c, tly_load_at(c, at, TLY_IN, 1)));
+    return is_marked(g, at->where(c, &first), after);
 }
 
 /* ---- the pass ---- */
@@ -154,7 +193,7 @@ static void mark(tly_gpu *g, kir_value number)
 {
     tly_build *c = &g->c;
     kir_value bit = shl(c, u32(g, 1), band(c, number, u32(g, 31)));
-    kir_atomic_add(c->b, marks_at(g, number), 0, bit);
+    kir_atomic_add(c->b, tly_gpu_marks_at(g, number), 0, bit);
 }
 
 void tly_gpu_build_heads(tly_gpu *g, unsigned pass)

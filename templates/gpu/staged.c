@@ -36,14 +36,17 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
     return add(&g->c, s->member, u32(g, (int64_t)round * s->members));
 }
 
-/* The states of the elements that the invocation scans, neutral beyond the row's end. */
-static void fetch(tly_gpu *g, const stage *s, kir_value *x)
+/* The states of the elements that the invocation scans, neutral beyond the row's end. Marks are
+ * loaded for these, not for those that it loads, so that heads need no room in slots. */
+static void fetch(tly_gpu *g, const stage *s, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    const tly_gpu_extent extent = { &s->row, s->count };
+    const tly_gpu_extent extent = { .row = &s->row, .count = s->count };
     const tly_place own = tly_gpu_place(&extent, s->member);
-    kir_value first = tly_gpu_address(g, &s->row, TLY_IN, s->member);
+    const int has_marks = tly_window_heads(c->p) > 0 && !c->p->resets;
+    kir_value first = tly_gpu_address(g, &s->row, TLY_IN, s->member), *x = tile->x;
     kir_value last = sub(c, s->count, u32(g, 1));
+    tly_marks marks;
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset = 0;
         kir_value p;
@@ -53,12 +56,15 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
             p = tly_gpu_near(g, &s->row, TLY_IN, first, i * s->members, &offset);
         x[i] = tly_gpu_fetch(g, p, offset);
     }
+    if (has_marks)
+        tly_gpu_load_marks_along(g, &extent, s->team.base, s->rounds, &marks);
     for (unsigned i = 0; i < s->rounds; i++) {
         const tly_place here = tly_place_after(own, (int64_t)i * s->members, 0);
-        x[i] = tly_gpu_element(g, &here, x[i]);
+        x[i] = (has_marks ? tly_gpu_element_alone : tly_gpu_element)(g, &here, x[i]);
         if (is_open(s, i)) {
             kir_value exists = less(c, position_in(g, s, i), s->count);
-            x[i] = choose(c, exists, x[i], tly_neutral_window(c, c->acc));
+            kir_value none = tly_neutral_window(c, c->acc);
+            x[i] = choose(c, exists, x[i], has_marks ? tly_without_head(c, none) : none);
         }
     }
     for (unsigned i = 0; i < s->rounds; i++)
@@ -67,6 +73,11 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
     kir_value like = x[0];
     for (unsigned i = 0; i < s->rounds; i++)
         x[i] = tly_group_get(g, s->own, (int64_t)i * s->slot, like);
+    if (!has_marks)
+        return;
+    tile->heads = tly_gpu_marked_along(g, &extent, s->team.base, s->rounds, &marks);
+    for (unsigned i = 0; i < s->rounds; i++)
+        x[i] = tly_tile_window(g, tile->heads, i, x[i]);
 }
 
 /* Stores the results, which tly_tile_finish has put into slots. */
@@ -88,14 +99,14 @@ static void put(tly_gpu *g, const stage *s)
         tly_region open = { 0 };
         kir_value p = tly_gpu_near(g, &s->row, TLY_OUT, first, i * s->members, &offset);
         kir_value position = position_in(g, s, i);
-        if (is_open(s, i) || g->part.count != 0) {
+        if (is_open(s, i) || tly_gpu_has_part(g)) {
             kir_value is_there = less(c, position, s->count);
-            if (g->part.count != 0)
+            if (tly_gpu_has_part(g))
                 is_there = band(c, is_there, tly_gpu_in_part(g, position, 1));
             emit_if(c, &open, is_there);
         }
         tly_gpu_put(g, p, offset, stored[i]);
-        if (is_open(s, i) || g->part.count != 0)
+        if (is_open(s, i) || tly_gpu_has_part(g))
             emit_end(c, &open);
     }
     emit_end(c, &exists);
@@ -151,7 +162,7 @@ static void build(tly_gpu *g, unsigned pass)
         .rereads = 1, .spilled = ptradd(c, s.own, more), .apart = s.slot, .staged = 1
     };
     tile.goes_on = c->p->carry;
-    fetch(g, &s, tile.x);
+    fetch(g, &s, &tile);
     tly_group_scan(g, &s.team, &tile);
     tly_tile_find_range(g, &tile);
     kir_value start = c->p->carry ? tly_group_first_carry(g, &s.team, &s.item, u32(g, 0))
@@ -160,4 +171,6 @@ static void build(tly_gpu *g, unsigned pass)
     put(g, &s);
 }
 
-const tly_gpu_algorithm tly_gpu_staged_algorithm = { .build = build, .passes = { "scan" } };
+const tly_gpu_algorithm tly_gpu_staged_algorithm = { .build = build,
+                                                           .passes = { "scan" },
+                                                           .finds_part = 1 };

@@ -125,8 +125,13 @@ kir_value tly_tile_finish(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
                           const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;
-    ending e = { .team = t, .extent = { at, count }, .tile = tile, .carry = carry };
+    ending e = { .team = t,
+                 .extent = { at, count, g->c.p->exclusive ? tile->heads : 0 },
+                 .tile = tile,
+                 .carry = carry };
     tly_region stores = { 0 };
+    if (g->algorithm->finds_part && !tile->silent)
+        tly_gpu_find_part(g);
     int stored_apart = tile->rereads && tly_range_count(c) > 0;
     e.fitting = tly_tile_after(g, tile, carry);
     e.elements = tile->silent ? 0 : tly_gpu_elements(g);

@@ -164,44 +164,79 @@ static void fetch_partial(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
     emit_end(c, &vectors);
 }
 
-/* From elements as they are stored to states. */
-static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, kir_value *x)
+/* From elements as they are stored to states. `asks`: each is asked whether it is a head. */
+static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int asks,
+                 kir_value *x, kir_value *heads)
 {
+    tly_build *c = &g->c;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_group_place(g, t, extent, i);
-        x[i] = tly_gpu_element(g, &here, x[i]);
+        kir_value stored = x[i];
+        x[i] = tly_gpu_element_alone(g, &here, stored);
+        if (!asks)
+            continue;
+        kir_value own = u32(g, INT64_C(1) << i);
+        own = choose(c, tly_gpu_head(g, &here, stored), own, u32(g, 0));
+        *heads = i > 0 ? bor(c, *heads, own) : own;
     }
 }
 
-static void lift_existing(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_value *x)
+static void lift_existing(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int asks,
+                          kir_value *x, kir_value *heads)
 {
     tly_build *c = &g->c;
     kir_value left = sub(c, reach(g, t, extent->count), t->base);
-    lift(g, t, extent, x);
+    lift(g, t, extent, asks, x, heads);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, u32(g, tly_group_after(g, t, i)), left);
-        x[i] = choose(c, exists, x[i], tly_neutral_window(c, c->acc));
+        x[i] = choose(c, exists, x[i], tly_without_head(c, tly_neutral_window(c, c->acc)));
+        if (asks)
+            *heads = choose(c, exists, *heads, band(c, *heads, u32(g, ~(INT64_C(1) << i))));
     }
+}
+
+/* From memory to states. Marks are loaded before the first element is looked at. Heads that are
+ * known already are not asked for again. */
+static void load(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_value count,
+                 tly_tile *tile, kir_value *heads)
+{
+    const int is_full = extent->count == 0;
+    const int asks = tly_window_heads(g->c.p) > 0 && !tile->heads, has_marks = !g->c.p->resets;
+    tly_marks marks;
+    if (asks && has_marks)
+        tly_tile_load_marks(g, t, extent, &marks);
+    if (is_full)
+        fetch_either(g, t, extent->row, count, 1, tile->x);
+    else if (tly_gpu_has_vectors(g))
+        fetch_partial(g, t, extent->row, count, tile->x);
+    else
+        fetch_each(g, t, extent->row, count, tile->x);
+    if (asks && has_marks)
+        *heads = tly_tile_marked(g, t, extent, &marks);
+    (is_full ? lift : lift_existing)(g, t, extent, asks && !has_marks, tile->x, heads);
 }
 
 void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
     tly_build *c = &g->c;
-    const tly_gpu_extent extent = { at, count }, all = { .row = at };
+    const tly_gpu_extent extent = { .row = at, .count = count }, all = { .row = at };
+    const int has_heads = tly_window_heads(c->p) > 0;
+    kir_value heads = tile->heads;
     tly_region whole = { 0 };
-    if (!tly_gpu_has_vectors(g)) {
-        fetch_each(g, t, at, count, tile->x);
-        lift_existing(g, t, &extent, tile->x);
-        return;
+    if (tly_gpu_has_vectors(g)) {
+        emit_carry(&whole, tly_gpu_elements(g), tile->x);
+        if (has_heads && !tile->heads)
+            emit_carry(&whole, 1, &heads);
+        emit_if(c, &whole, full(g, t, count));
+        load(g, t, &all, count, tile, &heads);
+        emit_else(c, &whole);
     }
-    emit_carry(&whole, tly_gpu_elements(g), tile->x);
-    emit_if(c, &whole, full(g, t, count));
-    fetch_either(g, t, at, count, 1, tile->x);
-    lift(g, t, &all, tile->x);
-    emit_else(c, &whole);
-    fetch_partial(g, t, at, count, tile->x);
-    lift_existing(g, t, &extent, tile->x);
-    emit_end(c, &whole);
+    load(g, t, &extent, count, tile, &heads);
+    if (tly_gpu_has_vectors(g))
+        emit_end(c, &whole);
+    tile->heads = heads;
+    for (unsigned i = 0; has_heads && i < tly_gpu_elements(g); i++)
+        tile->x[i] = tly_tile_window(g, heads, i, tile->x[i]);
 }
 
 /* ---- to memory ---- */
@@ -211,7 +246,7 @@ static kir_value band_part(tly_gpu *g, const tly_group *t, const tly_gpu_row *at
                            unsigned count, kir_value holds)
 {
     tly_build *c = &g->c;
-    if (g->part.count == 0)
+    if (!tly_gpu_has_part(g))
         return holds;
     kir_value position = add(c, add(c, tly_gpu_moved(g, at), t->base), u32(g, after));
     return band(c, holds, tly_gpu_in_part(g, position, count));
@@ -289,7 +324,7 @@ void tly_tile_store(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value c
     tly_region whole = { 0 };
     if (tly_gpu_has_vectors(g)) {
         kir_value all = full(g, t, count);
-        if (g->part.count != 0)
+        if (tly_gpu_has_part(g))
             all = band(c, all, tly_gpu_in_part(g, tly_gpu_moved(g, at), t->tile));
         emit_if(c, &whole, all);
         put_whole(g, t, at, first, 0, segments_of(g), stored);

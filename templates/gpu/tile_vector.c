@@ -14,7 +14,7 @@ static void store_each(tly_gpu *g, const tly_group *t, const tly_gpu_extent *ext
         kir_value position = add(c, t->base, u32(g, after + k));
         tly_region exists = { 0 };
         kir_value is_there = less(c, position, extent->count);
-        if (g->part.count != 0) {
+        if (tly_gpu_has_part(g)) {
             kir_value there = add(c, tly_gpu_moved(g, extent->row), position);
             is_there = band(c, is_there, tly_gpu_in_part(g, there, 1));
         }
@@ -35,7 +35,7 @@ void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent 
     if (tly_gpu_has_vectors(g)) {
         int64_t offset;
         kir_value full = at_most(c, u32(g, t->tile), extent->count);
-        if (g->part.count != 0)
+        if (tly_gpu_has_part(g))
             full = band(c, full, tly_gpu_in_part(g, tly_gpu_moved(g, row), t->tile));
         emit_if(c, &whole, band(c, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
         kir_value first = tly_gpu_address(g, row, TLY_OUT, t->base);
@@ -54,17 +54,27 @@ void tly_tile_store_vector(tly_gpu *g, const tly_group *t, const tly_gpu_extent 
 void tly_tile_spill_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
 {
     unsigned n = vector_of(g);
-    for (unsigned k = 0; k < n; k++)
-        tly_group_put(g, tile->spilled, (segment * n + k) * tile->apart, v[k]);
+    for (unsigned k = 0; k < n; k++) {
+        kir_value alone = tile->heads ? tly_without_head(&g->c, v[k]) : v[k];
+        tly_group_put(g, tile->spilled, (segment * n + k) * tile->apart, alone);
+    }
 }
 
-void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
+void tly_tile_restore_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value heads,
+                             kir_value *v)
 {
     tly_build *c = &g->c;
     unsigned n = vector_of(g);
     kir_value like = tly_neutral_window(c, c->acc);
-    for (unsigned k = 0; k < n; k++)
+    if (heads)
+        like = tly_without_head(c, like);
+    for (unsigned k = 0; k < n; k++) {
         v[k] = tly_group_get(g, tile->spilled, (segment * n + k) * tile->apart, like);
+        if (heads && tile->staged)
+            v[k] = tly_tile_window(g, heads, segment * n + k, v[k]);
+        else if (heads)
+            v[k] = tly_with_head(c, tly_tile_head(g, heads, segment * n + k), v[k]);
+    }
 }
 
 /* States of neighbouring invocations are neighbours in workgroup memory. */
@@ -84,5 +94,5 @@ void tly_tile_spill(tly_gpu *g, tly_tile *tile)
 void tly_tile_restore(tly_gpu *g, tly_tile *tile)
 {
     for (unsigned s = 0; tile->spilled && s < segments_of(g); s++)
-        tly_tile_restore_vector(g, tile, s, tile->y + (size_t)s * vector_of(g));
+        tly_tile_restore_vector(g, tile, s, tile->covered, tile->y + (size_t)s * vector_of(g));
 }

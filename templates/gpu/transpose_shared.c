@@ -149,7 +149,7 @@ static kir_value is_scanned(const transpose *t, kir_value position)
 {
     tly_gpu *g = t->g;
     kir_value exists = less(&g->c, position, t->length);
-    return g->part.count == 0 ? exists : band(&g->c, exists, tly_gpu_in_part(g, position, 1));
+    return !tly_gpu_has_part(g) ? exists : band(&g->c, exists, tly_gpu_in_part(g, position, 1));
 }
 
 /* i1: the piece exists. */
@@ -300,7 +300,7 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
 {
     const transpose *t = at->of;
     kir_value positions = u32(t->g, t->positions);
-    const tly_gpu_extent lane = { &t->own, t->contiguous ? mul(c, t->here, positions) : t->length };
+    const tly_gpu_extent lane = { .row = &t->own, .count = t->contiguous ? mul(c, t->here, positions) : t->length };
     const tly_place first = tly_gpu_place(&lane,
                                           t->contiguous ? mul(c, t->local, positions) : t->from);
     const tly_place here = tly_place_after(first, at->more_positions, 0);
@@ -311,7 +311,7 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
 static kir_value where(tly_build *c, const tly_place *at)
 {
     const transpose *t = at->of;
-    const tly_gpu_extent lane = { &t->own, t->length };
+    const tly_gpu_extent lane = { .row = &t->own, .count = t->length };
     const tly_place first = tly_gpu_place(&lane, t->from);
     const tly_place here = tly_place_after(first, at->more_positions, 0);
     return here.where(c, &here);
@@ -385,7 +385,7 @@ static kir_value tile(const transpose *t, kir_value carry)
     tly_build *c = &g->c;
     kir_value end = add(c, t->from, u32(g, t->positions));
     kir_value whole = band(c, ule(c, end, t->length), ule(c, u32(g, t->lanes), t->here));
-    if (g->part.count != 0)
+    if (tly_gpu_has_part(g))
         whole = band(c, whole, tly_gpu_in_part(g, t->from, t->positions));
     if (has_wide(t))
         whole = band(c, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));

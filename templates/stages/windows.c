@@ -73,9 +73,14 @@ kir_value tly_without_head(tly_build *c, kir_value x)
     return behind(c, tly_has_head(c, x) ? 1 : 0, x);
 }
 
+kir_value tly_with_head(tly_build *c, kir_value head, kir_value x)
+{
+    return in_front_of(c, head, tly_without_head(c, x));
+}
+
 kir_value tly_behind_head(tly_build *c, kir_value is_head, kir_value element)
 {
-    return in_front_of(c, convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), is_head), element);
+    return tly_with_head(c, convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), is_head), element);
 }
 
 kir_value tly_combine_behind_head(tly_build *c, kir_value x, kir_value y)
