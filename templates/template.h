@@ -147,6 +147,9 @@ typedef struct tly_place {
     kir_value (*where)(tly_build *c, const struct tly_place *at);
     /* Of an element of a tile whose heads are known: a u32 that is not 0 if it is one; else 0. */
     kir_value head;
+    /* By tensor: stored elements at the place that are loaded already. NULL, or 0: they are loaded
+     * where an expression asks for them. */
+    const kir_value *loaded;
 } tly_place;
 
 /* In a row whose address is known, lane 0 of position 0. */

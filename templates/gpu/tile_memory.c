@@ -164,47 +164,76 @@ static void fetch_partial(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
     emit_end(c, &vectors);
 }
 
-/* From elements as they are stored to states. `asks`: each is asked whether it is a head. */
-static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int asks,
-                 kir_value *x, kir_value *heads)
+/* What flags are made of, of all elements of an invocation. */
+typedef kir_value flags[TLY_GPU_MOST_ELEMENTS][TLY_TENSOR_COUNT];
+
+static void load_flags(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, flags all)
 {
     tly_build *c = &g->c;
+    const uint64_t codes = tly_codes_of(c->p, TLY_EXPRESSION_RESET);
+    memset(all, 0, sizeof(flags));
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         const tly_place here = tly_group_place(g, t, extent, i);
-        kir_value stored = x[i];
-        x[i] = tly_gpu_element_alone(g, &here, stored);
-        if (!asks)
-            continue;
-        kir_value own = u32(g, INT64_C(1) << i);
-        own = choose(c, tly_gpu_head(g, &here, stored), own, u32(g, 0));
-        *heads = i > 0 ? bor(c, *heads, own) : own;
+        for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+            if (codes >> (TLY_POSTFIX_A + k) & 1)
+                all[i][TLY_FIRST_OPERAND + k] = tly_load_at(c, &here, TLY_FIRST_OPERAND + k, 1);
     }
 }
 
-static void lift_existing(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, int asks,
-                          kir_value *x, kir_value *heads)
+/* A bit for each element that has a flag. */
+static kir_value flagged(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                         const kir_value *stored, flags loaded)
+{
+    tly_build *c = &g->c;
+    kir_value all = 0;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        tly_place here = tly_group_place(g, t, extent, i);
+        here.loaded = loaded[i];
+        kir_value is_head = tly_gpu_head(g, &here, stored[i]);
+        if (extent->count) {
+            kir_value left = sub(c, reach(g, t, extent->count), t->base);
+            is_head = band(c, is_head, less(c, u32(g, tly_group_after(g, t, i)), left));
+        }
+        kir_value own = choose(c, is_head, u32(g, INT64_C(1) << i), u32(g, 0));
+        all = i > 0 ? bor(c, all, own) : own;
+    }
+    return all;
+}
+
+/* From elements as they are stored to states. */
+static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, kir_value *x)
+{
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        const tly_place here = tly_group_place(g, t, extent, i);
+        x[i] = tly_gpu_element_alone(g, &here, x[i]);
+    }
+}
+
+static void lift_existing(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                          kir_value *x)
 {
     tly_build *c = &g->c;
     kir_value left = sub(c, reach(g, t, extent->count), t->base);
-    lift(g, t, extent, asks, x, heads);
+    lift(g, t, extent, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, u32(g, tly_group_after(g, t, i)), left);
         x[i] = choose(c, exists, x[i], tly_without_head(c, tly_neutral_window(c, c->acc)));
-        if (asks)
-            *heads = choose(c, exists, *heads, band(c, *heads, u32(g, ~(INT64_C(1) << i))));
     }
 }
 
-/* From memory to states. Marks are loaded before the first element is looked at. Heads that are
- * known already are not asked for again. */
+/* From memory to states. Marks and flags are loaded before the first element is looked at. Heads
+ * that are known already are not asked for again. */
 static void load(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_value count,
                  tly_tile *tile, kir_value *heads)
 {
     const int is_full = extent->count == 0;
     const int asks = tly_window_heads(g->c.p) > 0 && !tile->heads, has_marks = !g->c.p->resets;
     tly_marks marks;
+    flags loaded;
     if (asks && has_marks)
         tly_tile_load_marks(g, t, extent, &marks);
+    else if (asks)
+        load_flags(g, t, extent, loaded);
     if (is_full)
         fetch_either(g, t, extent->row, count, 1, tile->x);
     else if (tly_gpu_has_vectors(g))
@@ -213,7 +242,9 @@ static void load(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_val
         fetch_each(g, t, extent->row, count, tile->x);
     if (asks && has_marks)
         *heads = tly_tile_marked(g, t, extent, &marks);
-    (is_full ? lift : lift_existing)(g, t, extent, asks && !has_marks, tile->x, heads);
+    else if (asks)
+        *heads = flagged(g, t, extent, tile->x, loaded);
+    (is_full ? lift : lift_existing)(g, t, extent, tile->x);
 }
 
 void tly_tile_load(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)

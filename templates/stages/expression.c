@@ -44,7 +44,10 @@ static kir_value name_of(walk *w, int code)
 {
     const int tensor = code == TLY_POSTFIX_X ? TLY_IN : TLY_FIRST_OPERAND + code - TLY_POSTFIX_A;
     if (w->value[code] == 0) {
-        kir_value stored = tly_load_at(w->c, w->at, tensor, w->storage.lanes);
+        const kir_value *loaded = w->at->loaded;
+        kir_value stored = loaded && loaded[tensor]
+                               ? loaded[tensor]
+                               : tly_load_at(w->c, w->at, tensor, w->storage.lanes);
         w->value[code] = tly_as_type(w->c, (tally_dtype)w->c->p->tensor[tensor].dtype, stored);
     }
     return w->value[code];
