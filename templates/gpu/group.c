@@ -267,23 +267,29 @@ kir_value tly_group_fold_lanes(tly_gpu *g, tly_group *t, kir_op op, kir_value v)
     return fold_lanes(g, t, (int)op, v);
 }
 
-/* A u32 that is not 0 if `says` holds in some lane of the cluster. */
+static int votes(const tly_gpu *g)
+{
+    return !by_memory(g) && (g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT);
+}
+
+/* A u32 that is not 0 if `says` holds in some lane of the cluster. By votes, and of a cluster of 32
+ * lanes or fewer, those lanes' bits. */
 static kir_value some(tly_gpu *g, tly_group *t, kir_value says)
 {
     tly_build *c = &g->c;
-    if (by_memory(g) || !(g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT))
+    if (!votes(g))
         return tly_group_fold_lanes(g, t, KIR_OR, choose(c, says, u32(g, 1), u32(g, 0)));
-    kir_value ballot = kir_ballot(c->b, says), votes = kir_extract(c->b, ballot, 0);
+    kir_value ballot = kir_ballot(c->b, says), lanes = kir_extract(c->b, ballot, 0);
     int is_part = t->width < g->caps->subgroup;
     for (unsigned i = 1; i < (g->caps->subgroup + 31) / 32; i++) {
         kir_value others = kir_extract(c->b, ballot, i);
         kir_value its = ule(c, u32(g, 32 * i), t->first);
-        votes = is_part ? choose(c, its, others, votes) : bor(c, votes, others);
+        lanes = is_part ? choose(c, its, others, lanes) : bor(c, lanes, others);
     }
     if (!is_part || t->width >= 32)
-        return votes;
+        return lanes;
     kir_value from = band(c, t->first, u32(g, 31));
-    return band(c, lshr(c, votes, from), u32(g, (1 << t->width) - 1));
+    return band(c, lshr(c, lanes, from), u32(g, (1 << t->width) - 1));
 }
 
 kir_value tly_group_all(tly_gpu *g, tly_group *t, kir_value holds)
@@ -413,8 +419,39 @@ static void cover(tly_gpu *g, tly_tile *tile)
         tile->y[i] = tly_with_head(&g->c, tly_tile_head(g, tile->covered, i), tile->y[i]);
 }
 
+/* The lanes' windows of one vector each: those before them, and that of all. */
+static void scan_vector(tly_gpu *g, tly_group *t, kir_value own, kir_value *before,
+                        kir_value *whole)
+{
+    kir_value lanes = tly_group_scan_lanes(g, t, own, NULL);
+    kir_value below_it = from_below(g, t, lanes, 1);
+    *before = if_below(g, t, 1, below_it, neutral(g));
+    *whole = tly_group_from(g, t, lanes, u32(g, t->width - 1));
+}
+
+/* The same of windows that may have heads, if lanes vote: their votes say which lanes lie behind a
+ * head, so that only what is behind it goes from lane to lane. A lane's own vote is its highest
+ * bit. Nothing comes before lane 0, as before a head. */
+static void scan_voted(tly_gpu *g, tly_group *t, kir_value own, kir_value *before,
+                       kir_value *whole)
+{
+    tly_build *c = &g->c;
+    kir_value heads = some(g, t, differ(c, kir_part(c->b, own, 0), u32(g, 0)));
+    kir_value up = sub(c, u32(g, 31), t->lane), ends = shl(c, bor(c, heads, u32(g, 1)), up);
+    kir_value v = tly_without_head(c, own);
+    for (unsigned by = 1; by < t->used; by *= 2) {
+        kir_value goes_on = ult(c, ends, u32(g, INT64_C(1) << (32 - by)));
+        v = choose(c, goes_on, tly_combine(c, from_below(g, t, v, by), v), v);
+    }
+    kir_value below = band(c, shl(c, heads, up), u32(g, INT32_MAX));
+    kir_value none = tly_without_head(c, neutral(g));
+    *before = tly_with_head(c, below, if_below(g, t, 1, from_below(g, t, v, 1), none));
+    *whole = tly_with_head(c, heads, tly_group_from(g, t, v, u32(g, t->width - 1)));
+}
+
 void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
 {
+    const int is_voted = tile->heads && votes(g) && t->width <= 32;
     tly_build *c = &g->c;
     unsigned n = vector_of(g), segments = segments_of(g);
     kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
@@ -428,11 +465,9 @@ void tly_group_scan(tly_gpu *g, tly_group *t, tly_tile *tile)
             x = v > 0 ? tly_combine(c, a[s * n + v - 1], x) : x;
             a[s * n + v] = with_heads(g, tile, s * n + v, x);
         }
-        kir_value lanes = tly_group_scan_lanes(g, t, a[s * n + n - 1], NULL);
-        kir_value below_it = from_below(g, t, lanes, 1);
-        tile->before[s] = if_below(g, t, 1, below_it, neutral(g));
+        kir_value whole;
+        (is_voted ? scan_voted : scan_vector)(g, t, a[s * n + n - 1], &tile->before[s], &whole);
         ahead[s] = run;
-        kir_value whole = tly_group_from(g, t, lanes, u32(g, t->width - 1));
         run = s > 0 ? tly_combine(c, run, whole) : whole;
     }
     tile->excess = excess_of(g, t, tile);
