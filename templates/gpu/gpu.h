@@ -409,8 +409,9 @@ kir_value tly_tile_window(tly_gpu *g, kir_value heads, unsigned i, kir_value ele
 kir_value tly_tile_head(tly_gpu *g, kir_value heads, unsigned i);
 kir_value tly_tile_heads_up_to(tly_gpu *g, kir_value heads, unsigned i);
 /* Heads that compilers do not know to be the same, so that a tile that is done again makes truths
- * of them by itself: else all tiles keep those that they have made in registers. */
-void tly_tile_hide_heads(tly_gpu *g, tly_tile *tile);
+ * of them by itself: else all tiles keep those that they have made in registers. `again`: 1 for
+ * those that are hidden already. */
+void tly_tile_hide_heads(tly_gpu *g, tly_tile *tile, int again);
 /* A bit for each element that is a head or comes behind one in its vector, or whose vector comes
  * behind a window with one. */
 kir_value tly_tile_heads_before(tly_gpu *g, kir_value heads, const kir_value *before);

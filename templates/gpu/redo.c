@@ -206,6 +206,8 @@ static void begin_again(tly_gpu *g, tly_redo *r)
     find_first(g, r);
     r->begun = prefix_before(g, r);
     tly_redo_store_early(g, r);
+    if (tile->heads)
+        tly_tile_hide_heads(g, tile, 1);
     if (!tile->spilled)
         tly_tile_load(g, r->team, r->extent->row, r->extent->count, tile);
 }
@@ -218,7 +220,7 @@ kir_value tly_tile_redo(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent,
     tly_redo r = { .team = t, .extent = extent, .tile = &again, .carry = carry, .fits = fits };
     int keeps = !tile->silent && !tile->rereads;
     if (tile->heads)
-        tly_tile_hide_heads(g, &again);
+        tly_tile_hide_heads(g, &again, 0);
     if (tile->rereads) {
         begin_again(g, &r);
     } else {

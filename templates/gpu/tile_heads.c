@@ -145,10 +145,11 @@ kir_value tly_tile_heads_before(tly_gpu *g, kir_value heads, const kir_value *be
     return heads;
 }
 
-void tly_tile_hide_heads(tly_gpu *g, tly_tile *tile)
+void tly_tile_hide_heads(tly_gpu *g, tly_tile *tile, int again)
 {
     tly_build *c = &g->c;
-    kir_value none = band(c, arg(c, KIR_ARG_FLAGS), u32(g, 0x80000000)); /* no launch sets it */
+    const int64_t unset = again ? 0x40000000 : 0x80000000; /* flags that no launch sets */
+    kir_value none = band(c, arg(c, KIR_ARG_FLAGS), u32(g, unset));
     tile->heads = bxor(c, tile->heads, none);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         tile->x[i] = tly_with_head(c, tly_tile_head(g, tile->heads, i), tile->x[i]);
