@@ -242,6 +242,15 @@ static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
            tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) >= 2;
 }
 
+/* i1: registers of flags while they are loaded, or of long vectors' windows with heads, keep other
+ * tiles away. By the model of tools/isa/rows, one row on an H100, part of a copy: f32 sums, flags
+ * of u8, by 8 and 6 vectors .58, .84; f16 sums, every=7, by 4 and 3 .78, .88. Other f32 sums are
+ * as they were or worse: cut by offsets .85, .70. */
+static int waits_by_less(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    return tly_window_heads(p) > 0 && (p->resets || plan->vector >= 8);
+}
+
 /* The same row by look-back. */
 static tly_gpu_plan looking_back(const tly_problem *p, const tly_forced *forced,
                                  const tly_gpu_plan *plan)
@@ -273,6 +282,9 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
         int fits = tly_gpu_tile(p, caps, &looks) <= longest_chunk(caps);
         /* Segments have no other way to be cut: three passes do not mark heads. */
         *plan = fits && (p->segmented || tly_gpu_look_back_pays(p, caps, &looks)) ? looks : *plan;
+        if (plan->template_id == TLY_GPU_LOOK_BACK && waits_by_less(p, plan))
+            plan->vectors_per_thread = OR_FORCED(vectors_per_thread, plan->vectors_per_thread -
+                                                                         plan->vectors_per_thread / 4);
         tile = tly_gpu_tile(p, caps, plan);
     }
     if (p->segmented)
