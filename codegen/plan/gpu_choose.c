@@ -283,8 +283,8 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
         /* Segments have no other way to be cut: three passes do not mark heads. */
         *plan = fits && (p->segmented || tly_gpu_look_back_pays(p, caps, &looks)) ? looks : *plan;
         if (plan->template_id == TLY_GPU_LOOK_BACK && waits_by_less(p, plan))
-            plan->vectors_per_thread = OR_FORCED(vectors_per_thread, plan->vectors_per_thread -
-                                                                         plan->vectors_per_thread / 4);
+            plan->vectors_per_thread = OR_FORCED(
+                vectors_per_thread, plan->vectors_per_thread - plan->vectors_per_thread / 4);
         tile = tly_gpu_tile(p, caps, plan);
     }
     if (p->segmented)

@@ -149,7 +149,9 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(vectors_per_thread, 0);
     int looks = OR_FORCED(template_id, TLY_GPU_WORKGROUPS) == TLY_GPU_LOOK_BACK;
-    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOK_BACK_WORKGROUP : row_team(p, g, caps);
+    int32_t most = plan->scan == 0 ? 64
+                   : looks         ? TLY_GPU_LOOK_BACK_WORKGROUP
+                                   : row_team(p, g, caps);
     int32_t workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, most));
     int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
     int is_short = p->interleave > 1 || g->length <= tile;

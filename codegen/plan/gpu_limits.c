@@ -236,6 +236,8 @@ static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const 
 unsigned tly_gpu_staged_slot(const tly_problem *p)
 {
     unsigned state = tly_window_bytes(p), stored = tly_gpu_transposed_slot(p);
+    if (tly_window_heads(p) > 0 && !p->resets) /* heads come from marks of where it is scanned */
+        state -= tly_part_bytes(p);
     return state > stored ? state : stored;
 }
 

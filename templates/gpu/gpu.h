@@ -384,8 +384,7 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod g->interleave. */
 kir_value tly_group_scan_of(tly_gpu *g, const tly_group *t);
 /* The place of an invocation's i-th element, in a tile of such an extent. */
-tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
-                          unsigned i);
+tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, unsigned i);
 
 /* ---- heads of a tile (tile_heads.c) ---- */
 

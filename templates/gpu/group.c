@@ -432,8 +432,7 @@ static void scan_vector(tly_gpu *g, tly_group *t, kir_value own, kir_value *befo
 /* The same of windows that may have heads, if lanes vote: their votes say which lanes lie behind a
  * head, so that only what is behind it goes from lane to lane. A lane's own vote is its highest
  * bit. Nothing comes before lane 0, as before a head. */
-static void scan_voted(tly_gpu *g, tly_group *t, kir_value own, kir_value *before,
-                       kir_value *whole)
+static void scan_voted(tly_gpu *g, tly_group *t, kir_value own, kir_value *before, kir_value *whole)
 {
     tly_build *c = &g->c;
     kir_value heads = some(g, t, differ(c, kir_part(c->b, own, 0), u32(g, 0)));
@@ -493,8 +492,7 @@ unsigned tly_group_after(const tly_gpu *g, const tly_group *t, unsigned i)
     return i / vector * t->used * vector + i % vector;
 }
 
-tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
-                          unsigned i)
+tly_place tly_group_place(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, unsigned i)
 {
     tly_place first = tly_gpu_place(extent, t->base);
     first.head = extent->heads ? tly_tile_head(g, extent->heads, i) : 0;

@@ -172,5 +172,5 @@ static void build(tly_gpu *g, unsigned pass)
 }
 
 const tly_gpu_algorithm tly_gpu_staged_algorithm = { .build = build,
-                                                           .passes = { "scan" },
-                                                           .finds_part = 1 };
+                                                     .passes = { "scan" },
+                                                     .finds_part = 1 };

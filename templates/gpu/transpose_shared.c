@@ -300,7 +300,8 @@ static kir_value address(tly_build *c, const tly_place *at, int tensor)
 {
     const transpose *t = at->of;
     kir_value positions = u32(t->g, t->positions);
-    const tly_gpu_extent lane = { .row = &t->own, .count = t->contiguous ? mul(c, t->here, positions) : t->length };
+    const tly_gpu_extent lane = { .row = &t->own,
+                                  .count = t->contiguous ? mul(c, t->here, positions) : t->length };
     const tly_place first = tly_gpu_place(&lane,
                                           t->contiguous ? mul(c, t->local, positions) : t->from);
     const tly_place here = tly_place_after(first, at->more_positions, 0);
