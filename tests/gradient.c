@@ -28,7 +28,7 @@ static int failures;
         putchar('\n'); \
     } while (0)
 
-enum { MOST_ELEMENTS = 4096, TENSORS = 2 + TLY_WORD_TENSORS };
+enum { MOST_SEGMENTS = 8 };
 
 /* Memory of one tensor; `at` is its pointer. */
 typedef struct tensor {
@@ -41,12 +41,15 @@ typedef struct trial {
     char word[TALLY_WORD_MAX];
     tensor of[TLY_WORD_TENSORS]; /* input and operands */
     tensor g, y;
+    int64_t offsets[MOST_SEGMENTS + 1];
     int64_t out_low, outs;
     int is_smooth;    /* no value is special */
     int is_large;     /* too large for brute force: kernels alone */
     double magnitude; /* of the last forward run: of the terms of its sum */
     int state;        /* of the last forward run: TLY_WORD_... */
 } trial;
+
+#define UNWRITTEN (-123456.75) /* a derivative that no word has */
 
 static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels;
 static int runs_kernels; /* whether steps are run as kernels, too */
@@ -105,9 +108,16 @@ static tly_dual forward(trial *t, tly_seed seed, double *scale, int keeps)
         tensors[k] = t->of[k].at;
     if (!out)
         exit(1);
-    t->state = tly_word_run(&t->d, tensors, seed, out - t->out_low);
+    for (int64_t i = 0; i < t->outs; i++)
+        out[i].d = UNWRITTEN;
+    t->state = tly_word_run(&t->d, tensors, t->offsets, seed, out - t->out_low);
     *scale = t->magnitude = 0;
     for (int64_t i = 0; i < t->outs; i++) {
+        if (out[i].d == UNWRITTEN) { /* nothing may depend on what lies there */
+            if (keeps)
+                t->y.memory[i] = t->g.memory[i] = NAN;
+            continue;
+        }
         const double d = out[i].d == 0 ? 0 : out[i].d * t->g.memory[i];
         sum.v += out[i].v * t->g.memory[i];
         t->magnitude += fabs(out[i].v * t->g.memory[i]);
@@ -170,7 +180,7 @@ static double *run_steps(const trial *t, const tally_gradient_step *steps, size_
                                                     : t->of[TLY_WORD_X].at;
         }
         check_step(t, d);
-        tly_word_run(d, tensors, (tly_seed){ -1, 0, 0 }, out);
+        tly_word_run(d, tensors, t->offsets, (tly_seed){ -1, 0, 0 }, out);
         for (int64_t k = 0; k < *results; k++)
             made[i][k] = out[k].v;
         free(out);
@@ -216,7 +226,8 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
     if (!last)
         exit(1);
     by_kernels++;
-    if (tly_gradient_run_kernels(context, device, steps, count, sources, last, why, sizeof why))
+    if (tly_gradient_run_kernels(context, device, steps, count, sources, t->offsets, last, why,
+                                 sizeof why))
         FAIL("%s: %s", t->word, why);
     return last;
 }
@@ -479,6 +490,13 @@ static const struct {
       "t1=cumsum:f16>f32:?x4:axis=1,reverse,a=f16,map=a,post=y*x\n"
       "da=sum:f32>f16:?x4:axes=0,map=x*1\n" },
     { "sum:f32:4:map=floor(x)", TALLY_SOURCE_X, "dx=sum:f32:4:axes=none,map=0\n" },
+    { "cumprod:f32:4x9:axis=1,exclusive,map=1-x,post=x*y,segments=i32/3", TALLY_SOURCE_X,
+      "e=cumprod:f32:4x9:axis=1,exclusive,map=1-x,segments=i32/3\n"
+      "dx=linrec:f32:4x9:axis=1,exclusive,reverse,a=f32,b=f32,map=a*x,coef=1-x,post=b*(a-y),"
+      "segments=i32/3\n" },
+    { "cumsum:f32:4x9:axis=1,a=f32/1,post=x*a+y,segments=i64/3", TALLY_SOURCE_A,
+      "t1=cumsum:f32:4x9:axis=1,a=f32,map=0,post=a*x,segments=i64/3\n"
+      "da=sum:f32:4x9:axes=0\n" },
 };
 
 /* Words whose gradients are cut into many steps. */
@@ -564,7 +582,7 @@ static const struct {
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_A + 4, TALLY_INVALID, "usage" },
     { "cumsum:f32:8:axis=0,carry=in", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
     { "cumsum:f32:8:axis=0,reset=x", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
-    { "cumsum:f32:8:axis=0,segments=i32/2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "segments" },
+    { "sum:f32:8:axes=0,segments=i32/2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "segments" },
     { "sum:f32:8:axes=0,every=2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "every" },
     { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
     { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
@@ -616,6 +634,37 @@ static void fill(tly_random *r, tensor *t, int is_smooth)
     }
 }
 
+/* Some segments are empty, and some elements may lie outside of all. The input has NaN there. */
+static void draw_offsets(tly_random *r, trial *t)
+{
+    const tally_descriptor *d = &t->d;
+    const int axis = tally_op_is_scan((tally_op)d->op) ? d->axis
+                                                       : __builtin_ctz(d->axes | 1u << 31);
+    const int covers = tly_random_one_in(r, 3);
+    int64_t strides[TALLY_MAX_RANK], offset, index[TALLY_MAX_RANK] = { 0 };
+    if (d->segment_dtype == 0)
+        return;
+    const int64_t size = d->sizes[axis];
+    int64_t at = covers ? 0 : tly_random_below(r, 1 + size / 2);
+    for (int64_t s = 0; s <= d->segments; s++) {
+        t->offsets[s] = at;
+        at += tly_random_one_in(r, 3) ? 0 : tly_random_below(r, size - at + 1);
+        at = covers && s + 1 == d->segments ? size : at;
+    }
+    (void)tly_word_place(d, TLY_WORD_X, strides, &offset);
+    if (strides[axis] == 0 || covers)
+        return;
+    for (int k = 0; k < d->rank;) { /* all indices, one after the other */
+        int64_t place = offset;
+        for (int n = 0; n < d->rank; n++)
+            place += index[n] * strides[n];
+        if (index[axis] < t->offsets[0] || index[axis] >= t->offsets[d->segments])
+            t->of[TLY_WORD_X].at[place] = NAN;
+        for (k = 0; k < d->rank && ++index[k] == d->sizes[k]; k++)
+            index[k] = 0;
+    }
+}
+
 /* Whether rounding in f64 may matter more than the test allows. */
 static int is_extreme(const tally_descriptor *d)
 {
@@ -648,6 +697,7 @@ static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
     for (int k = 0; k < TLY_WORD_TENSORS; k++)
         fill(&r, &t.of[k], t.is_smooth);
     fill(&r, &t.g, 1);
+    draw_offsets(&r, &t);
     (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
     const int before = failures;
     if (t.state == TLY_WORD_EXTREME && !t.is_large) {

@@ -119,6 +119,10 @@ void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
         d->flags |= tly_random_one_in(r, 2) ? TALLY_EXCLUSIVE : 0;
         d->flags |= tly_random_one_in(r, 2) ? TALLY_REVERSE : 0;
         d->every = tly_random_one_in(r, 8) ? tly_random_between(r, 1, 3) : 0;
+        if (d->every == 0 && tly_random_one_in(r, 4)) {
+            d->segment_dtype = tly_random_one_in(r, 2) ? TALLY_I32 : TALLY_I64;
+            d->segments = tly_random_below(r, 4);
+        }
     } else {
         d->axes = (uint32_t)tly_random_below(r, 1 << d->rank);
         d->axes_given = 1;

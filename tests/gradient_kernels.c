@@ -42,6 +42,19 @@ static buffer make_source(const tly_gradient_source *source)
     return b;
 }
 
+/* Offsets in the dtype of a word. */
+static buffer make_offsets(const tally_descriptor *d, const int64_t *offsets)
+{
+    buffer b = { NULL, NULL, 0, 0 };
+    if (d->segment_dtype != 0) {
+        b = make((tally_dtype)d->segment_dtype, 0, d->segments + 1);
+        for (int64_t i = 0; i < b.count; i++)
+            tly_bits_store(b.dtype, b.memory, i,
+                           tly_integer_saturate(b.dtype, (long double)offsets[i]));
+    }
+    return b;
+}
+
 static int64_t count_results(const tally_descriptor *d)
 {
     int64_t sizes[TALLY_MAX_RANK], count = 1;
@@ -64,7 +77,8 @@ static int dtypes_agree(const tally_gradient_step *step, const buffer *of)
 }
 
 static int run_step(tally_context *context, const char *device, const tally_gradient_step *step,
-                    const buffer *of, buffer *result, char *why, size_t room)
+                    const buffer *of, const int64_t *offsets, buffer *result, char *why,
+                    size_t room)
 {
     const tally_descriptor *d = &step->descriptor;
     tally_kernel_options options = TALLY_KERNEL_OPTIONS_INIT;
@@ -77,20 +91,26 @@ static int run_step(tally_context *context, const char *device, const tally_grad
         return 1;
     }
     *result = make(tly_reference_output(d), 0, count_results(d));
+    if (d->segment_dtype != 0) { /* what lies outside of all segments is not written */
+        memset(result->memory, 0, (size_t)result->count * tally_dtype_bytes(result->dtype));
+    }
+    buffer cuts = make_offsets(d, offsets);
     options.device = device;
     buffers.in = of[step->in].at;
     buffers.out = result->at;
+    buffers.offsets = cuts.memory;
     for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
         buffers.operand[k] = of[step->operand[k]].at;
     if (tally_kernel_create(context, d, &options, &kernel, &error) == TALLY_OK)
         tally_kernel_run_buffers(kernel, &buffers, NULL, &error);
     tally_kernel_destroy(&kernel);
+    free(cuts.memory);
     if (error.status != TALLY_OK) {
         snprintf(why, room, "%s: %s", error.field, error.message);
         return 1;
     }
     /* The judge knows one segment. */
-    if (d->every == 0 &&
+    if (d->every == 0 && d->segment_dtype == 0 &&
         tly_judge_buffers(d, buffers.in, buffers.operand, buffers.out, 0, &verdict) != 0) {
         tly_verdict_print(d, &verdict, why, room);
         return 1;
@@ -100,8 +120,8 @@ static int run_step(tally_context *context, const char *device, const tally_grad
 
 int tly_gradient_run_kernels(tally_context *context, const char *device,
                              const tally_gradient_step *steps, size_t count,
-                             const tly_gradient_source *sources, double *last, char *why,
-                             size_t room)
+                             const tly_gradient_source *sources, const int64_t *offsets,
+                             double *last, char *why, size_t room)
 {
     buffer of[SOURCES] = { { NULL, NULL, 0, 0 } };
     int failed = 0;
@@ -111,8 +131,8 @@ int tly_gradient_run_kernels(tally_context *context, const char *device,
     }
     for (size_t i = 0; i < count && !failed; i++) {
         char word[TALLY_WORD_MAX], reason[512];
-        failed = run_step(context, device, &steps[i], of, &of[TALLY_SOURCE_STEP + i], reason,
-                          sizeof reason);
+        failed = run_step(context, device, &steps[i], of, offsets, &of[TALLY_SOURCE_STEP + i],
+                          reason, sizeof reason);
         if (failed) {
             tally_descriptor_print(&steps[i].descriptor, word, sizeof word, NULL, NULL);
             snprintf(why, room, "%s on %s: %s", word, device, reason);

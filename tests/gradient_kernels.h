@@ -17,10 +17,11 @@ typedef struct tly_gradient_source {
 } tly_gradient_source;
 
 /* Runs all steps on one CPU level. `sources` has TALLY_SOURCE_STEP elements, by tally_source.
- * `last` receives the elements of the last result. Returns 0, or 1 with the reason in `why`. */
+ * `offsets`: those of words with
+ * segments. `last` receives the elements of the last result. Returns 0, or 1 with the reason in `why`. */
 int tly_gradient_run_kernels(tally_context *context, const char *device,
                              const tally_gradient_step *steps, size_t count,
-                             const tly_gradient_source *sources, double *last, char *why,
-                             size_t room);
+                             const tly_gradient_source *sources, const int64_t *offsets,
+                             double *last, char *why, size_t room);
 
 #endif

@@ -275,6 +275,7 @@ typedef struct place {
 typedef struct walk {
     const tally_descriptor *d;
     const double *const *tensors;
+    const int64_t *offsets;
     tly_seed seed;
     place places[TLY_WORD_TENSORS], output;
     tly_formula map, coef, post;
@@ -335,14 +336,29 @@ static void tell(walk *w, const state *s, tly_dual *out)
     out[locate(w, &w->output)] = shown;
 }
 
+static int64_t count_segments(const tally_descriptor *d, int axis)
+{
+    return d->segment_dtype ? d->segments
+           : d->every       ? (d->sizes[axis] + d->every - 1) / d->every
+                            : 1;
+}
+
+/* Where a segment begins; the one behind the last one tells where that ends. */
+static int64_t begin_of(const walk *w, int64_t segment, int axis)
+{
+    const int64_t size = w->d->sizes[axis], every = w->d->every ? w->d->every : size;
+    return w->d->segment_dtype      ? w->offsets[segment]
+           : segment * every < size ? segment * every
+                                    : size;
+}
+
 static void scan(walk *w, tly_dual *out)
 {
     const tally_descriptor *d = w->d;
     const int axis = d->axis < 0 ? d->axis + d->rank : d->axis;
-    const int64_t size = d->sizes[axis], every = d->every ? d->every : size;
     const int exclusive = (d->flags & TALLY_EXCLUSIVE) != 0;
-    for (int64_t from = 0; from < size; from += every) {
-        const int64_t end = from + every < size ? from + every : size;
+    for (int64_t n = 0; n < count_segments(d, axis); n++) {
+        const int64_t from = begin_of(w, n, axis), end = begin_of(w, n + 1, axis);
         state s = { { identity(d->op), 0 }, 0, 0 };
         for (int64_t i = from; i < end; i++) {
             w->index[axis] = d->flags & TALLY_REVERSE ? from + end - 1 - i : i;
@@ -394,9 +410,9 @@ static void parse(const char *text, const char *otherwise, tly_formula *f)
 }
 
 int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD_TENSORS],
-                 tly_seed seed, tly_dual *out)
+                 const int64_t *offsets, tly_seed seed, tly_dual *out)
 {
-    walk w = { .d = d, .tensors = tensors, .seed = seed };
+    walk w = { .d = d, .tensors = tensors, .offsets = offsets, .seed = seed };
     const int axis = d->axis < 0 ? d->axis + d->rank : d->axis;
     parse(d->map, "x", &w.map);
     parse(d->coef, "a", &w.coef);

@@ -31,29 +31,43 @@ static int32_t dtype_of_result(const tly_gradient *g)
     return g->tensor[g->wrt].dtype;
 }
 
-/* The sum of a tree over `reduced`. The result, or -1 after a failure. */
+/* A sum over `reduced`, of a dtype or, for 0, of the nearest one to that of expressions. */
+static int make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int32_t dtype,
+                    const char *name)
+{
+    const int is_outside = tly_reaches_outside(g, dims, tree);
+    int made = -1;
+    if (is_outside && reduced != 0) {
+        made = make_sum(g, dims, 0, tree, 0, "");
+        return made < 0 ? made
+                        : make_sum(g, dims, reduced, tly_tree_leaf(&g->tree, made), dtype, name);
+    }
+    tly_draft draft = is_outside ? tly_draft_inside(g, tree, dtype, name)
+                                 : tly_draft_sum(g, dims, reduced, tree, dtype, name);
+    made = tly_draft_make(g, &draft, 1);
+    const tly_node left = is_outside ? draft.post : draft.map; /* by cuts */
+    const int may_step = reduced != 0 || !tly_tree_is_leaf(&g->tree, left) ||
+                         g->tensor[g->tree.nodes[left].arg[0]].dtype != (int32_t)g->type;
+    if (made < 0 && g->status == TALLY_OK && dtype != 0 && may_step) {
+        made = make_sum(g, dims, reduced, left, 0, ""); /* no input reaches the dtype at once */
+        return made < 0
+                   ? made
+                   : make_sum(g, dims & ~reduced, 0, tly_tree_leaf(&g->tree, made), dtype, name);
+    }
+    if (made < 0) {
+        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g), "no word computes %s",
+                    dtype != 0 ? name : "a step of the gradient");
+    }
+    return made;
+}
+
 int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last)
 {
     char name[16] = "";
     if (is_last) {
         name_result(g, name);
     }
-    tly_draft draft = tly_draft_sum(g, dims, reduced, tree, is_last ? dtype_of_result(g) : 0, name);
-    int made = tly_draft_make(g, &draft, 1);
-    if (made < 0 && g->status == TALLY_OK && is_last) { /* no input reaches the dtype at once */
-        const int wider = tly_make_sum(g, dims, reduced, draft.map, 0);
-        if (wider < 0) {
-            return wider;
-        }
-        draft = tly_draft_sum(g, dims & ~reduced, 0, tly_tree_leaf(&g->tree, wider),
-                              dtype_of_result(g), name);
-        made = tly_draft_make(g, &draft, 1);
-    }
-    if (made < 0) {
-        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g), "no word computes %s",
-                    is_last ? name : "a step of the gradient");
-    }
-    return made;
+    return make_sum(g, dims, reduced, tree, is_last ? dtype_of_result(g) : 0, name);
 }
 
 void tly_finish_sum(tly_gradient *g, uint32_t dims, tly_node tree)

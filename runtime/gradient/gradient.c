@@ -41,7 +41,7 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
     } rows[] = {
         { "carry", full->carry != 0 },
         { "reset", full->reset[0] != 0 },
-        { "segments", full->segment_dtype != 0 },
+        { "segments", full->segment_dtype != 0 && !tly_ops[full->op].scan },
         { "every", full->every != 0 && !tly_ops[full->op].scan },
     };
     if (!tly_has_rule(full->op)) {
@@ -52,7 +52,7 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
         if (rows[i].is_set) {
             return tly_fail(error, TALLY_UNSUPPORTED, rows[i].field,
                             "gradients of words with %s are not made%s", rows[i].field,
-                            i == 3 ? " for reductions" : "");
+                            i >= 2 ? " for reductions" : "");
         }
     }
     return TALLY_OK;

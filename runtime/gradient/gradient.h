@@ -8,6 +8,7 @@
  *   words.c       makes a step of trees: its input, its operands, its dtypes
  *   cut.c         cuts trees that exceed a word's limits into several steps
  *   plan.c        the steps of a word's gradient
+ *   segments.c    those that segments ask for
  *   finish.c      the last ones of them
  *   gradient.c    the public function: checks, and hands the steps out
  */
@@ -36,6 +37,7 @@ typedef struct tly_tensor {
     int32_t source;                  /* tally_source */
     uint32_t axes;                   /* dims of the forward word along which it extends */
     int is_strided;                  /* 0: packed over `axes` */
+    int is_inside;                   /* elements outside of all segments are 0 */
     int64_t strides[TALLY_MAX_RANK]; /* by the dims of the forward word */
     int64_t offset;
 } tly_tensor;
@@ -137,6 +139,12 @@ typedef struct tly_chain {
 
 /* finish.c: the dims of the forward word over which the gradient of an operand is added up. */
 uint32_t tly_dims_to_add(const tly_gradient *g);
+
+/* segments.c: whether a tree over `dims` may be anything but 0 outside of all segments. */
+int tly_reaches_outside(const tly_gradient *g, uint32_t dims, tly_node tree);
+
+/* segments.c: a draft of an element-wise word that leaves out what lies outside of all segments. */
+tly_draft tly_draft_inside(tly_gradient *g, tly_node tree, int32_t dtype, const char *name);
 
 /* finish.c: the sum of a tree over `reduced`. Returns the result, or -1 after a failure. */
 int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last);

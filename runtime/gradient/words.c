@@ -74,11 +74,12 @@ static int32_t output_for(const tly_gradient *g, const tly_draft *draft, int32_t
     return 0;
 }
 
-/* A word that is not element-wise takes floats, unless it is the forward word. */
+/* A word that is not element-wise takes floats, unless it is the forward word or a cumsum, which
+ * takes every dtype. */
 static int has_dtype_of_input(const tly_gradient *g, const tly_draft *draft, int tensor)
 {
     const tly_tensor *t = &g->tensor[tensor];
-    const int any = draft->op == TALLY_SUM || draft->op == g->full.op;
+    const int any = draft->op == TALLY_SUM || draft->op == TALLY_CUMSUM || draft->op == g->full.op;
     return t->dtype != 0 && (any || tly_dtypes[t->dtype].wide) &&
            output_for(g, draft, t->dtype) != 0;
 }
@@ -164,6 +165,8 @@ static void put_shape(const tly_gradient *g, const tly_draft *draft, tally_descr
     if (is_scan) {
         d->axis = __builtin_popcount(draft->dims & ((1u << draft->axis) - 1));
         d->every = g->full.every;
+        d->segment_dtype = g->full.segment_dtype;
+        d->segments = g->full.segments;
     } else {
         d->axes = compress(draft->reduced, draft->dims);
         d->axes_given = 1;
@@ -261,6 +264,7 @@ int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_s
         .dtype = d->out_dtype != 0 ? d->out_dtype : d->dtype,
         .source = TALLY_SOURCE_STEP + (int32_t)g->count,
         .axes = draft->dims & ~draft->reduced,
+        .is_inside = d->segment_dtype != 0,
     };
     if (g->steps != NULL && g->count < g->capacity) {
         char *to = (char *)g->steps + g->count * g->stride;

@@ -57,6 +57,10 @@ typedef struct tally_gradient_step {
  * added. If strides make the input or an operand show one element at several indices, each index
  * has a gradient of its own.
  *
+ * A step whose descriptor has `segments` reads the offsets of the forward word. It writes nothing
+ * outside of all segments, where a gradient is 0: unless the offsets cover the axis, fill the memory
+ * of its result with zeros before.
+ *
  * Fills up to `capacity` elements of `steps` and sets `*count` to the number of all steps, which is
  * at most TALLY_GRADIENT_MAX. `steps` may be NULL if `capacity` is 0. The caller sets `size` of the
  * first element. `count` may be NULL. The caller owns the array; the call allocates nothing.
@@ -68,8 +72,8 @@ typedef struct tally_gradient_step {
  * - with field "dtype" if the input (wrt x) or the output is no float, and with the letter if the
  *   operand `wrt` is none, or if there is no such operand.
  *
- * Returns TALLY_UNSUPPORTED, with the field that is in the way, for words with `carry`, `reset` or
- * `segments`, for reductions with `every`, for means over open sizes, for strides that an operand
+ * Returns TALLY_UNSUPPORTED, with the field that is in the way, for words with `carry` or `reset`,
+ * for reductions with `segments` or `every`, for means over open sizes, for strides that an operand
  * would need beside open sizes, and if the gradient needs more than TALLY_GRADIENT_MAX steps. On
  * failure nothing except *error is written. Thread-safe.
  */
