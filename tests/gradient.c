@@ -65,24 +65,23 @@ static void allocate(tensor *t, int64_t low, int64_t high)
     t->at = t->memory - low;
 }
 
-static int has_tensor(const tally_descriptor *d, int t)
-{
-    return t == TLY_WORD_X || d->operands[t - TLY_WORD_A].dtype != 0;
-}
-
 static void begin(trial *t)
 {
     int64_t strides[TALLY_MAX_RANK], offset, low, high;
     memset(t->of, 0, sizeof t->of);
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-        if (has_tensor(&t->d, k)) {
+        if (tly_word_has(&t->d, k)) {
             const uint32_t dims = tly_word_place(&t->d, k, strides, &offset);
-            tly_word_extent(&t->d, dims, strides, offset, &low, &high);
+            tly_word_extent(t->d.rank, t->d.sizes, dims, strides, offset, &low, &high);
             allocate(&t->of[k], low, high);
         }
     }
     const uint32_t dims = tly_word_output(&t->d, strides, &offset);
-    tly_word_extent(&t->d, dims, strides, offset, &low, &high);
+    int64_t sizes[TALLY_MAX_RANK];
+    memcpy(sizes, t->d.sizes, sizeof sizes);
+    if (!tally_op_is_scan((tally_op)t->d.op))
+        tly_word_sizes(&t->d, sizes);
+    tly_word_extent(t->d.rank, sizes, dims, strides, offset, &low, &high);
     allocate(&t->g, low, high);
     allocate(&t->y, low, high);
     t->out_low = low;
@@ -172,7 +171,9 @@ static double *run_steps(const trial *t, const tally_gradient_step *steps, size_
         if (!out || !made[i])
             exit(1);
         for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-            const int source = k == TLY_WORD_X ? steps[i].in : steps[i].operand[k - TLY_WORD_A];
+            const int source = k == TLY_WORD_X       ? steps[i].in
+                               : k == TLY_WORD_CARRY ? steps[i].carry_in
+                                                     : steps[i].operand[k - TLY_WORD_A];
             tensors[k] = source >= TALLY_SOURCE_STEP ? made[source - TALLY_SOURCE_STEP]
                          : source == TALLY_SOURCE_G  ? t->g.at
                          : source == TALLY_SOURCE_Y  ? t->y.at
@@ -216,7 +217,7 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
     if (tally_context_supports(context, &steps[0].descriptor, &options, NULL) != TALLY_OK)
         device = "cpu";
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-        if (has_tensor(&t->d, k))
+        if (tly_word_has(&t->d, k))
             sources[source_of(k)] = source(
                 &t->of[k], k == TLY_WORD_X ? t->d.dtype : t->d.operands[k - TLY_WORD_A].dtype);
     }
@@ -249,6 +250,7 @@ static void check_use(const trial *t, const tally_gradient_step *steps, size_t c
         int uses = 0;
         for (size_t k = i + 1; k < count; k++) {
             uses += steps[k].in == source;
+            uses += steps[k].carry_in == source;
             for (int n = 0; n < TALLY_MAX_OPERANDS; n++)
                 uses += steps[k].operand[n] == source;
         }
@@ -399,6 +401,9 @@ static const struct {
     { "sum:f64:3:map=floor(x)+round(x)+(x>0)", { 1, 2, 0 }, { 0, 0, 0 } },
     { "sum:f64:3:map=where(x>0,log(x),0)", { 0, 2, -1 }, { 0, .5, 0 } },
     { "cumprod:f64:4:axis=0,every=2", { 2, 3, 5, 0 }, { 4, 2, 1, 5 } },
+    { "prod:f64:5:axes=0,every=3", { 0, 3, 5, 2, 7 }, { 15, 0, 0, 7, 2 } },
+    { "max:f64:5:axes=0,every=3", { 2, 2, 1, 4, 5 }, { .5, .5, 0, 0, 1 } },
+    { "mean:f64:5:axes=0,every=3,post=y*y", { 1, 2, 3, 4, 6 }, { 4 / 3., 4 / 3., 4 / 3., 5, 5 } },
 };
 
 static void check_values(void)
@@ -497,6 +502,20 @@ static const struct {
     { "cumsum:f32:4x9:axis=1,a=f32/1,post=x*a+y,segments=i64/3", TALLY_SOURCE_A,
       "t1=cumsum:f32:4x9:axis=1,a=f32,map=0,post=a*x,segments=i64/3\n"
       "da=sum:f32:4x9:axes=0\n" },
+    { "sum:f32:4x9:axes=1,segments=i32/3", TALLY_SOURCE_X,
+      "dx=cumsum:f32:4x9:axis=1,map=0,segments=i32/3,carry=in\n" },
+    { "mean:f16:?x9:axes=0,every=3", TALLY_SOURCE_X,
+      "n=sum:f16>f32:?x9:axes=0,map=1,every=3\n"
+      "t1=sum:f16>f32:?x9:axes=none,a=f32,map=x/a\n"
+      "dx=cumsum:f16:?x9:axis=0,map=0,every=3,carry=in\n" },
+    { "max:f32:9:axes=0,segments=i32/3", TALLY_SOURCE_X,
+      "s=cumsum:f32:9:axis=0,map=0,segments=i32/3,carry=in\n"
+      "n=sum:f32:9:a=f32,map=where(x==a,1,0),segments=i32/3\n"
+      "t1=sum:f32:3:axes=none,a=f32,map=x/a\n"
+      "dx=cumsum:f32:9:axis=0,a=f32,map=0,post=where(x==a,y,0),segments=i32/3,carry=in\n" },
+    { "prod:f32:9:axes=0,every=3", TALLY_SOURCE_X,
+      "e=cumprod:f32:9:axis=0,exclusive,every=3\n"
+      "dx=cumprod:f32:9:axis=0,exclusive,reverse,a=f32,post=a*y,every=3,carry=in\n" },
 };
 
 /* Words whose gradients are cut into many steps. */
@@ -528,7 +547,7 @@ static void check_cuts(void)
         }
         (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
         for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-            if (has_tensor(&t.d, k))
+            if (tly_word_has(&t.d, k))
                 check(&t, k);
         }
         end(&t);
@@ -582,8 +601,6 @@ static const struct {
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_A + 4, TALLY_INVALID, "usage" },
     { "cumsum:f32:8:axis=0,carry=in", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
     { "cumsum:f32:8:axis=0,reset=x", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
-    { "sum:f32:8:axes=0,segments=i32/2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "segments" },
-    { "sum:f32:8:axes=0,every=2", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "every" },
     { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
     { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
 };
@@ -705,7 +722,7 @@ static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
         return 0;
     }
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-        if (has_tensor(&t.d, k) && (k != TLY_WORD_X || t.d.dtype != TALLY_I8))
+        if (tly_word_has(&t.d, k) && (k != TLY_WORD_X || t.d.dtype != TALLY_I8))
             check(&t, k);
     }
     if (failures > before)

@@ -105,6 +105,20 @@ static void widen(tly_random *r, tally_descriptor *d)
         d->acc = TALLY_F64;
 }
 
+static void draw_segments(tly_random *r, tally_descriptor *d)
+{
+    if (!tally_op_is_scan((tally_op)d->op)) {
+        d->axes = 1u << tly_random_below(r, d->rank);
+        d->flags &= ~(uint32_t)TALLY_KEEPDIMS;
+    }
+    if (tly_random_one_in(r, 3)) {
+        d->every = tly_random_between(r, 1, 3);
+    } else {
+        d->segment_dtype = tly_random_one_in(r, 2) ? TALLY_I32 : TALLY_I64;
+        d->segments = tly_random_below(r, 4);
+    }
+}
+
 void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
 {
     const tally_descriptor none = TALLY_DESCRIPTOR_INIT;
@@ -118,16 +132,13 @@ void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
         d->axis = (int32_t)tly_random_below(r, d->rank);
         d->flags |= tly_random_one_in(r, 2) ? TALLY_EXCLUSIVE : 0;
         d->flags |= tly_random_one_in(r, 2) ? TALLY_REVERSE : 0;
-        d->every = tly_random_one_in(r, 8) ? tly_random_between(r, 1, 3) : 0;
-        if (d->every == 0 && tly_random_one_in(r, 4)) {
-            d->segment_dtype = tly_random_one_in(r, 2) ? TALLY_I32 : TALLY_I64;
-            d->segments = tly_random_below(r, 4);
-        }
     } else {
         d->axes = (uint32_t)tly_random_below(r, 1 << d->rank);
         d->axes_given = 1;
         d->flags |= tly_random_one_in(r, 4) ? TALLY_KEEPDIMS : 0;
     }
+    if (tly_random_one_in(r, 3))
+        draw_segments(r, d);
     draw_expressions(r, d);
     widen(r, d);
     if (tly_random_one_in(r, 4)) {

@@ -99,6 +99,7 @@ static int run_step(tally_context *context, const char *device, const tally_grad
     buffers.in = of[step->in].at;
     buffers.out = result->at;
     buffers.offsets = cuts.memory;
+    buffers.carry_in = of[step->carry_in].at;
     for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
         buffers.operand[k] = of[step->operand[k]].at;
     if (tally_kernel_create(context, d, &options, &kernel, &error) == TALLY_OK)
@@ -110,7 +111,7 @@ static int run_step(tally_context *context, const char *device, const tally_grad
         return 1;
     }
     /* The judge knows one segment. */
-    if (d->every == 0 && d->segment_dtype == 0 &&
+    if (d->every == 0 && d->segment_dtype == 0 && d->carry == 0 &&
         tly_judge_buffers(d, buffers.in, buffers.operand, buffers.out, 0, &verdict) != 0) {
         tly_verdict_print(d, &verdict, why, room);
         return 1;

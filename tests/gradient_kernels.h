@@ -16,9 +16,9 @@ typedef struct tly_gradient_source {
     tally_dtype dtype; /* that kernels read */
 } tly_gradient_source;
 
-/* Runs all steps on one CPU level. `sources` has TALLY_SOURCE_STEP elements, by tally_source.
- * `offsets`: those of words with
- * segments. `last` receives the elements of the last result. Returns 0, or 1 with the reason in `why`. */
+/* Runs all steps on one CPU level. `sources` has TALLY_SOURCE_STEP elements, by tally_source;
+ * `offsets` are those of words with segments. `last` receives the elements of the last result.
+ * Returns 0, or 1 with the reason in `why`. */
 int tly_gradient_run_kernels(tally_context *context, const char *device,
                              const tally_gradient_step *steps, size_t count,
                              const tly_gradient_source *sources, const int64_t *offsets,

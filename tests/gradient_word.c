@@ -187,12 +187,12 @@ static tly_dual show(const tally_descriptor *d, const state *s)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static void pack(const tally_descriptor *d, uint32_t dims, int64_t strides[TALLY_MAX_RANK])
+static void pack(int rank, const int64_t *sizes, uint32_t dims, int64_t strides[TALLY_MAX_RANK])
 {
     int64_t step = 1;
-    for (int k = d->rank - 1; k >= 0; k--) {
+    for (int k = rank - 1; k >= 0; k--) {
         strides[k] = dims >> k & 1 ? step : 0;
-        step *= dims >> k & 1 ? d->sizes[k] : 1;
+        step *= dims >> k & 1 ? sizes[k] : 1;
     }
 }
 
@@ -206,13 +206,53 @@ static uint32_t reduced(const tally_descriptor *d)
     return tally_op_is_scan((tally_op)d->op) ? 0 : d->axes_given ? d->axes : everywhere(d);
 }
 
+/* The axis of a scan or of segments. */
+static int axis_of(const tally_descriptor *d)
+{
+    return !tally_op_is_scan((tally_op)d->op) ? (reduced(d) != 0 ? __builtin_ctz(reduced(d)) : 0)
+           : d->axis < 0                      ? d->axis + d->rank
+                                              : d->axis;
+}
+
+static int is_cut(const tally_descriptor *d)
+{
+    return d->segment_dtype != 0 || d->every != 0;
+}
+
+static int64_t count_segments(const tally_descriptor *d)
+{
+    return d->segment_dtype ? d->segments
+           : d->every       ? (d->sizes[axis_of(d)] + d->every - 1) / d->every
+                            : 1;
+}
+
+int tly_word_has(const tally_descriptor *d, int tensor)
+{
+    return tensor == TLY_WORD_X       ? 1
+           : tensor == TLY_WORD_CARRY ? (d->carry & TALLY_CARRY_IN) != 0
+                                      : d->operands[tensor - TLY_WORD_A].dtype != 0;
+}
+
+void tly_word_sizes(const tally_descriptor *d, int64_t sizes[TALLY_MAX_RANK])
+{
+    memcpy(sizes, d->sizes, sizeof d->sizes);
+    if (is_cut(d) || tally_op_is_scan((tally_op)d->op))
+        sizes[axis_of(d)] = count_segments(d);
+}
+
 uint32_t tly_word_place(const tally_descriptor *d, int tensor, int64_t strides[TALLY_MAX_RANK],
                         int64_t *offset)
 {
     uint32_t dims = everywhere(d);
     *offset = 0;
+    if (tensor == TLY_WORD_CARRY) {
+        int64_t sizes[TALLY_MAX_RANK];
+        tly_word_sizes(d, sizes);
+        pack(d->rank, sizes, dims, strides);
+        return dims;
+    }
     if (tensor == TLY_WORD_X) {
-        pack(d, dims, strides);
+        pack(d->rank, d->sizes, dims, strides);
         if (d->flags & TALLY_IN_STRIDES) {
             memcpy(strides, d->in_strides, sizeof d->in_strides);
             *offset = d->in_offset;
@@ -222,7 +262,7 @@ uint32_t tly_word_place(const tally_descriptor *d, int tensor, int64_t strides[T
     const tally_operand *o = &d->operands[tensor - TLY_WORD_A];
     if (o->place != TALLY_PLACE_STRIDES) {
         dims = o->place == TALLY_PLACE_AXES ? o->axes : dims;
-        pack(d, dims, strides);
+        pack(d->rank, d->sizes, dims, strides);
         return dims;
     }
     memcpy(strides, o->strides, sizeof o->strides);
@@ -236,10 +276,14 @@ uint32_t tly_word_place(const tally_descriptor *d, int tensor, int64_t strides[T
 uint32_t tly_word_output(const tally_descriptor *d, int64_t strides[TALLY_MAX_RANK],
                          int64_t *offset)
 {
-    const uint32_t dims = everywhere(d) & ~reduced(d);
+    const uint32_t dims = everywhere(d) & (is_cut(d) ? ~0u : ~reduced(d));
+    int64_t sizes[TALLY_MAX_RANK];
     int from = 0;
     *offset = 0;
-    pack(d, dims, strides);
+    memcpy(sizes, d->sizes, sizeof sizes);
+    if (!tally_op_is_scan((tally_op)d->op))
+        tly_word_sizes(d, sizes);
+    pack(d->rank, sizes, dims, strides);
     if (!(d->flags & TALLY_OUT_STRIDES))
         return dims;
     *offset = d->out_offset;
@@ -250,18 +294,19 @@ uint32_t tly_word_output(const tally_descriptor *d, int64_t strides[TALLY_MAX_RA
     return dims;
 }
 
-void tly_word_extent(const tally_descriptor *d, uint32_t dims, const int64_t *strides,
+void tly_word_extent(int rank, const int64_t *sizes, uint32_t dims, const int64_t *strides,
                      int64_t offset, int64_t *low, int64_t *high)
 {
     *low = *high = offset;
-    for (int k = 0; k < d->rank; k++) {
+    for (int k = 0; k < rank; k++) {
         if (!(dims >> k & 1))
             continue;
-        if (d->sizes[k] == 0) {
-            *high = *low - 1;
+        if (sizes[k] == 0) {
+            *low = offset;
+            *high = offset - 1;
             return;
         }
-        *(strides[k] < 0 ? low : high) += strides[k] * (d->sizes[k] - 1);
+        *(strides[k] < 0 ? low : high) += strides[k] * (sizes[k] - 1);
     }
 }
 
@@ -291,12 +336,24 @@ static int64_t locate(const walk *w, const place *p)
     return at;
 }
 
-static int64_t key_of(const walk *w, uint32_t dims)
+static int64_t key_of(const walk *w, const int64_t *sizes, uint32_t dims)
 {
     int64_t key = 0;
     for (int k = 0; k < w->d->rank; k++)
-        key = dims >> k & 1 ? key * w->d->sizes[k] + w->index[k] : key;
+        key = dims >> k & 1 ? key * sizes[k] + w->index[k] : key;
     return key;
+}
+
+/* The value of a tensor at the index. */
+static tly_dual value_of(const walk *w, int t)
+{
+    int64_t sizes[TALLY_MAX_RANK];
+    memcpy(sizes, w->d->sizes, sizeof sizes);
+    if (t == TLY_WORD_CARRY)
+        tly_word_sizes(w->d, sizes);
+    const int is_seed = w->seed.tensor == t && w->seed.key == key_of(w, sizes, w->places[t].dims);
+    const double v = w->tensors[t][locate(w, &w->places[t])];
+    return is_seed ? dual(v + w->seed.step, 1) : dual(v, 0);
 }
 
 /* What expressions see at the index, but y. Operands that extend along reduced dims are not for
@@ -304,14 +361,8 @@ static int64_t key_of(const walk *w, uint32_t dims)
 static void load(const walk *w, tly_dual names[TLY_NAMES])
 {
     memset(names, 0, TLY_NAMES * sizeof *names);
-    for (int t = 0; t < TLY_WORD_TENSORS; t++) {
-        if (t >= TLY_WORD_A && w->d->operands[t - TLY_WORD_A].dtype == 0)
-            break;
-        const int is_seed = w->seed.tensor == t && w->seed.key == key_of(w, w->places[t].dims);
-        const double v = w->tensors[t][locate(w, &w->places[t])];
-        names[t == TLY_WORD_X ? TLY_NAME_X : TLY_NAME_A + t - TLY_WORD_A] =
-            is_seed ? dual(v + w->seed.step, 1) : dual(v, 0);
-    }
+    for (int t = 0; t < TLY_WORD_CARRY && tly_word_has(w->d, t); t++)
+        names[t == TLY_WORD_X ? TLY_NAME_X : TLY_NAME_A + t - TLY_WORD_A] = value_of(w, t);
 }
 
 static void take(walk *w, state *s)
@@ -325,7 +376,8 @@ static void take(walk *w, state *s)
     absorb(w->d, s, u, c);
 }
 
-static void tell(walk *w, const state *s, tly_dual *out)
+/* `at`: the index of the result along an axis that is cut. */
+static void tell(walk *w, const state *s, int64_t at, tly_dual *out)
 {
     tly_dual names[TLY_NAMES];
     load(w, names);
@@ -333,41 +385,61 @@ static void tell(walk *w, const state *s, tly_dual *out)
     const tly_dual shown = evaluate(&w->post, names, &w->state);
     if (s->count > 0 && !(fabs(names[TLY_NAME_Y].v) < MOST && fabs(shown.v) < MOST))
         w->state = TLY_WORD_EXTREME;
+    if (is_cut(w->d))
+        w->index[axis_of(w->d)] = at;
     out[locate(w, &w->output)] = shown;
 }
 
-static int64_t count_segments(const tally_descriptor *d, int axis)
-{
-    return d->segment_dtype ? d->segments
-           : d->every       ? (d->sizes[axis] + d->every - 1) / d->every
-                            : 1;
-}
-
 /* Where a segment begins; the one behind the last one tells where that ends. */
-static int64_t begin_of(const walk *w, int64_t segment, int axis)
+static int64_t begin_of(const walk *w, int64_t segment)
 {
-    const int64_t size = w->d->sizes[axis], every = w->d->every ? w->d->every : size;
+    const int64_t size = w->d->sizes[axis_of(w->d)], every = w->d->every ? w->d->every : size;
     return w->d->segment_dtype      ? w->offsets[segment]
            : segment * every < size ? segment * every
                                     : size;
 }
 
+static state begin(walk *w, int64_t segment)
+{
+    state s = { { identity(w->d->op), 0 }, 0, 0 };
+    if (w->d->carry & TALLY_CARRY_IN) {
+        w->index[axis_of(w->d)] = segment;
+        s = (state){ value_of(w, TLY_WORD_CARRY), 1, 1 };
+    }
+    return s;
+}
+
 static void scan(walk *w, tly_dual *out)
 {
     const tally_descriptor *d = w->d;
-    const int axis = d->axis < 0 ? d->axis + d->rank : d->axis;
-    const int exclusive = (d->flags & TALLY_EXCLUSIVE) != 0;
-    for (int64_t n = 0; n < count_segments(d, axis); n++) {
-        const int64_t from = begin_of(w, n, axis), end = begin_of(w, n + 1, axis);
-        state s = { { identity(d->op), 0 }, 0, 0 };
+    const int axis = axis_of(d), exclusive = (d->flags & TALLY_EXCLUSIVE) != 0;
+    for (int64_t n = 0; n < count_segments(d); n++) {
+        const int64_t from = begin_of(w, n), end = begin_of(w, n + 1);
+        state s = begin(w, n);
         for (int64_t i = from; i < end; i++) {
-            w->index[axis] = d->flags & TALLY_REVERSE ? from + end - 1 - i : i;
+            const int64_t at = d->flags & TALLY_REVERSE ? from + end - 1 - i : i;
+            w->index[axis] = at;
             if (!exclusive)
                 take(w, &s);
-            tell(w, &s, out);
+            tell(w, &s, at, out);
             if (exclusive)
                 take(w, &s);
         }
+    }
+    w->index[axis] = 0;
+}
+
+static void reduce_segments(walk *w, tly_dual *out)
+{
+    const int axis = axis_of(w->d);
+    for (int64_t n = 0; n < count_segments(w->d); n++) {
+        state s = { { identity(w->d->op), 0 }, 0, 0 };
+        for (int64_t i = begin_of(w, n); i < begin_of(w, n + 1); i++) {
+            w->index[axis] = i;
+            take(w, &s);
+        }
+        w->index[axis] = 0;
+        tell(w, &s, n, out);
     }
     w->index[axis] = 0;
 }
@@ -396,10 +468,12 @@ static void lanes(walk *w, uint32_t folded, int k, tly_dual *out)
         w->index[k] = 0;
     } else if (tally_op_is_scan((tally_op)w->d->op)) {
         scan(w, out);
+    } else if (is_cut(w->d)) {
+        reduce_segments(w, out);
     } else {
         state s = { { identity(w->d->op), 0 }, 0, 0 };
         reduce(w, folded, 0, &s);
-        tell(w, &s, out);
+        tell(w, &s, 0, out);
     }
 }
 
@@ -413,15 +487,14 @@ int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD
                  const int64_t *offsets, tly_seed seed, tly_dual *out)
 {
     walk w = { .d = d, .tensors = tensors, .offsets = offsets, .seed = seed };
-    const int axis = d->axis < 0 ? d->axis + d->rank : d->axis;
     parse(d->map, "x", &w.map);
     parse(d->coef, "a", &w.coef);
     parse(d->post, "y", &w.post);
     for (int t = 0; t < TLY_WORD_TENSORS; t++) {
-        if (t == TLY_WORD_X || d->operands[t - TLY_WORD_A].dtype != 0)
+        if (tly_word_has(d, t))
             w.places[t].dims = tly_word_place(d, t, w.places[t].strides, &w.places[t].offset);
     }
     w.output.dims = tly_word_output(d, w.output.strides, &w.output.offset);
-    lanes(&w, tally_op_is_scan((tally_op)d->op) ? 1u << axis : reduced(d), 0, out);
+    lanes(&w, tally_op_is_scan((tally_op)d->op) ? 1u << axis_of(d) : reduced(d), 0, out);
     return w.state;
 }

@@ -13,8 +13,11 @@ typedef struct tly_dual {
     double v, d;
 } tly_dual;
 
-/* The tensors of a word: the input and the operands. */
-enum { TLY_WORD_X, TLY_WORD_A, TLY_WORD_TENSORS = TLY_WORD_A + TALLY_MAX_OPERANDS };
+/* The tensors of a word: the input, the operands, and the states that a scan begins with. */
+enum { TLY_WORD_X, TLY_WORD_A, TLY_WORD_CARRY = TLY_WORD_A + TALLY_MAX_OPERANDS, TLY_WORD_TENSORS };
+
+/* Whether the word has a tensor. */
+int tly_word_has(const tally_descriptor *d, int tensor);
 
 /* The derivative is by element `key` of a tensor, counted in row-major order over the dims along
  * which the tensor extends. */
@@ -24,14 +27,19 @@ typedef struct tly_seed {
     double step; /* added to the element */
 } tly_seed;
 
-/* The dims along which a tensor of a word extends, and strides and offset over the word's dims. */
+/* The sizes of the results of a reduction in segments, and of states: a dim that is cut has one
+ * element for each segment; of a scan that has none, one element. */
+void tly_word_sizes(const tally_descriptor *d, int64_t sizes[TALLY_MAX_RANK]);
+
+/* The dims along which a tensor of a word extends, and strides and offset over the word's dims.
+ * States are packed over tly_word_sizes. */
 uint32_t tly_word_place(const tally_descriptor *d, int tensor, int64_t strides[TALLY_MAX_RANK],
                         int64_t *offset);
-/* The same of the output: a reduced dim has stride 0. */
+/* The same of the output: a reduced dim that is not cut has stride 0. */
 uint32_t tly_word_output(const tally_descriptor *d, int64_t strides[TALLY_MAX_RANK],
                          int64_t *offset);
 /* Lowest and highest index that such strides reach; high is below low if a size is 0. */
-void tly_word_extent(const tally_descriptor *d, uint32_t dims, const int64_t *strides,
+void tly_word_extent(int rank, const int64_t *sizes, uint32_t dims, const int64_t *strides,
                      int64_t offset, int64_t *low, int64_t *high);
 
 /* Runs a word. Pointers are as for tally_kernel_run_buffers, to doubles and duals. No size is 0.

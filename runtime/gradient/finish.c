@@ -31,16 +31,16 @@ static int32_t dtype_of_result(const tly_gradient *g)
     return g->tensor[g->wrt].dtype;
 }
 
-/* A sum over `reduced`, of a dtype or, for 0, of the nearest one to that of expressions. */
-static int make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int32_t dtype,
+int tly_make_tensor(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int32_t dtype,
                     const char *name)
 {
     const int is_outside = tly_reaches_outside(g, dims, tree);
     int made = -1;
     if (is_outside && reduced != 0) {
-        made = make_sum(g, dims, 0, tree, 0, "");
-        return made < 0 ? made
-                        : make_sum(g, dims, reduced, tly_tree_leaf(&g->tree, made), dtype, name);
+        made = tly_make_tensor(g, dims, 0, tree, 0, "");
+        return made < 0
+                   ? made
+                   : tly_make_tensor(g, dims, reduced, tly_tree_leaf(&g->tree, made), dtype, name);
     }
     tly_draft draft = is_outside ? tly_draft_inside(g, tree, dtype, name)
                                  : tly_draft_sum(g, dims, reduced, tree, dtype, name);
@@ -49,14 +49,15 @@ static int make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node t
     const int may_step = reduced != 0 || !tly_tree_is_leaf(&g->tree, left) ||
                          g->tensor[g->tree.nodes[left].arg[0]].dtype != (int32_t)g->type;
     if (made < 0 && g->status == TALLY_OK && dtype != 0 && may_step) {
-        made = make_sum(g, dims, reduced, left, 0, ""); /* no input reaches the dtype at once */
-        return made < 0
-                   ? made
-                   : make_sum(g, dims & ~reduced, 0, tly_tree_leaf(&g->tree, made), dtype, name);
+        made = tly_make_tensor(g, dims, reduced, left, 0,
+                               ""); /* no input reaches the dtype at once */
+        return made < 0 ? made
+                        : tly_make_tensor(g, tly_dims_without(g, dims, reduced), 0,
+                                          tly_tree_leaf(&g->tree, made), dtype, name);
     }
     if (made < 0) {
         TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g), "no word computes %s",
-                    dtype != 0 ? name : "a step of the gradient");
+                    name[0] != 0 ? name : "a step of the gradient");
     }
     return made;
 }
@@ -67,7 +68,7 @@ int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree
     if (is_last) {
         name_result(g, name);
     }
-    return make_sum(g, dims, reduced, tree, is_last ? dtype_of_result(g) : 0, name);
+    return tly_make_tensor(g, dims, reduced, tree, is_last ? dtype_of_result(g) : 0, name);
 }
 
 void tly_finish_sum(tly_gradient *g, uint32_t dims, tly_node tree)

@@ -41,8 +41,6 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
     } rows[] = {
         { "carry", full->carry != 0 },
         { "reset", full->reset[0] != 0 },
-        { "segments", full->segment_dtype != 0 && !tly_ops[full->op].scan },
-        { "every", full->every != 0 && !tly_ops[full->op].scan },
     };
     if (!tly_has_rule(full->op)) {
         return tly_fail(error, TALLY_UNSUPPORTED, "op", "no rule is known for the gradient of %s",
@@ -51,8 +49,7 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {
             return tly_fail(error, TALLY_UNSUPPORTED, rows[i].field,
-                            "gradients of words with %s are not made%s", rows[i].field,
-                            i >= 2 ? " for reductions" : "");
+                            "gradients of words with %s are not made", rows[i].field);
         }
     }
     return TALLY_OK;
@@ -63,10 +60,12 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
 /* The output by the dims of the input: a reduced one has stride 0. */
 static tly_tensor output_of(const tally_descriptor *full, int32_t source)
 {
-    const uint32_t reduced = tly_ops[full->op].scan ? 0 : full->axes;
+    const int has_axes = tly_ops[full->op].scan || tly_is_segmented(full);
+    const uint32_t reduced = has_axes ? 0 : full->axes;
     tly_tensor t = { .dtype = full->out_dtype, .source = source };
     int from = 0;
     t.axes = tly_all_axes(full->rank) & ~reduced;
+    t.axes |= has_axes && !tly_ops[full->op].scan ? TLY_STATES : 0;
     t.is_strided = (full->flags & TALLY_OUT_STRIDES) != 0;
     t.offset = full->out_offset;
     for (int32_t d = 0; d < full->rank; d++) {

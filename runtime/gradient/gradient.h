@@ -28,14 +28,20 @@ enum {
     TLY_T_MAPPED = TLY_T_A + TALLY_MAX_OPERANDS, /* u: `map` of each element */
     TLY_T_BEFORE,                                /* e: the exclusive scan, without `post` */
     TLY_T_RESULT,                                /* r: the forward word without `post` */
-    TLY_T_TIES,                                  /* n: how many elements equal the result */
+    TLY_T_SPREAD,                                /* s: the result of each element's segment */
+    TLY_T_TIES,                                  /* n: how many elements equal the result, or of
+                                                    a mean in segments how many there are */
     TLY_T_STEPS,                                 /* all others */
 };
+
+/* Among the dims of a tensor or a step: along the axis there is one element for each segment. */
+#define TLY_STATES (1u << TALLY_MAX_RANK)
 
 typedef struct tly_tensor {
     int32_t dtype;                   /* 0: not made yet */
     int32_t source;                  /* tally_source */
-    uint32_t axes;                   /* dims of the forward word along which it extends */
+    uint32_t axes;                   /* dims of the forward word along which it extends, and
+                                        TLY_STATES */
     int is_strided;                  /* 0: packed over `axes` */
     int is_inside;                   /* elements outside of all segments are 0 */
     int64_t strides[TALLY_MAX_RANK]; /* by the dims of the forward word */
@@ -67,9 +73,11 @@ typedef struct tly_gradient {
 typedef struct tly_draft {
     int32_t op;
     uint32_t flags;           /* of the descriptor; strides are added */
-    uint32_t dims;            /* over which it runs */
+    uint32_t dims;            /* over which it runs; may have TLY_STATES */
     uint32_t reduced;         /* reductions */
+    int is_cut;               /* reductions: in the segments of the forward word, as scans are */
     int32_t axis;             /* scans */
+    int carry;                /* scans: the tensor of the states that they begin with; 0: none */
     tly_node map, coef, post; /* coef: linrec only; post: with TLY_POSTFIX_Y */
     int32_t dtype;            /* of the output; 0: that of expressions, or what is nearest to it */
     char name[16];
@@ -145,6 +153,31 @@ int tly_reaches_outside(const tly_gradient *g, uint32_t dims, tly_node tree);
 
 /* segments.c: a draft of an element-wise word that leaves out what lies outside of all segments. */
 tly_draft tly_draft_inside(tly_gradient *g, tly_node tree, int32_t dtype, const char *name);
+
+/* segments.c: the gradient of a reduction in segments. `h` and c->direct are of the results. */
+void tly_plan_segments(tly_gradient *g, tly_node h, const tly_chain *c);
+
+/* segments.c: a draft of a scan that shows to the elements of each segment the segment's value of a
+ * tree over the results. If there is no such word, g->status tells it. */
+tly_draft tly_draft_spread(tly_gradient *g, tly_node tree, const char *name);
+
+/* segments.c: dims without those that are reduced. */
+uint32_t tly_dims_without(const tly_gradient *g, uint32_t dims, uint32_t reduced);
+
+/* finish.c: the sum of a tree over `reduced`, of a dtype or, for 0, of the nearest one to that of
+ * expressions. Returns the result, or -1 after a failure. */
+int tly_make_tensor(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int32_t dtype,
+                    const char *name);
+
+/* plan.c: the last steps of an operand of both `map` and `post`, which has a gradient from each
+ * element and one from each result. */
+void tly_plan_both(tly_gradient *g, tly_node of_elements, tly_node of_results);
+
+/* plan.c: a tensor in trees. */
+static inline tly_node tly_leaf(tly_gradient *g, int tensor)
+{
+    return tly_tree_leaf(&g->tree, tensor);
+}
 
 /* finish.c: the sum of a tree over `reduced`. Returns the result, or -1 after a failure. */
 int tly_make_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int is_last);

@@ -16,11 +16,6 @@
 #include "../descriptor/descriptor.h"
 #include "../host/error.h"
 
-static tly_node leaf(tly_gradient *g, int tensor)
-{
-    return tly_tree_leaf(&g->tree, tensor);
-}
-
 tly_node tly_times(tly_gradient *g, tly_node a, tly_node b)
 {
     return tly_tree_make(&g->tree, TLY_POSTFIX_MUL, a, b, 0);
@@ -46,6 +41,12 @@ static uint32_t reduced_dims(const tly_gradient *g)
     return is_scan(g) ? 0 : g->full.axes;
 }
 
+/* Whether the word is a reduction in segments. */
+static int is_cut(const tly_gradient *g)
+{
+    return !is_scan(g) && tly_is_segmented(&g->full);
+}
+
 int32_t tly_product_axis(const tly_gradient *g)
 {
     return g->full.axes == 0 ? 0 : 31 - __builtin_clz(g->full.axes);
@@ -57,6 +58,7 @@ static tly_draft draft_forward(tly_gradient *g, const char *name)
 {
     const tally_descriptor *d = &g->full;
     tly_draft draft = { .op = d->op, .dims = all_dims(g), .reduced = reduced_dims(g) };
+    draft.is_cut = is_cut(g);
     draft.flags = d->flags & (TALLY_EXCLUSIVE | TALLY_REVERSE | TALLY_NAN_IGNORE);
     draft.axis = d->axis;
     draft.map = g->u;
@@ -74,6 +76,7 @@ static tly_draft draft_before(tly_gradient *g)
         draft.op = TALLY_CUMPROD;
         draft.axis = tly_product_axis(g);
         draft.reduced = 0;
+        draft.is_cut = 0;
     }
     return draft;
 }
@@ -81,10 +84,15 @@ static tly_draft draft_before(tly_gradient *g)
 static tly_draft draft_ties(tly_gradient *g)
 {
     tly_tree *t = &g->tree;
-    const tly_node is_equal = tly_tree_make(t, TLY_POSTFIX_EQ, g->u, leaf(g, g->result), 0);
+    const tly_node result = tly_leaf(g, is_cut(g) ? TLY_T_SPREAD : g->result);
+    const tly_node is_equal = tly_tree_make(t, TLY_POSTFIX_EQ, g->u, result, 0);
     const tly_node one = tly_tree_constant(t, 1), zero = tly_tree_constant(t, 0);
-    return tly_draft_sum(g, all_dims(g), reduced_dims(g),
-                         tly_tree_make(t, TLY_POSTFIX_WHERE, is_equal, one, zero), 0, "n");
+    const tly_node counted = tly_picks(g->full.op)
+                                 ? tly_tree_make(t, TLY_POSTFIX_WHERE, is_equal, one, zero)
+                                 : one;
+    tly_draft draft = tly_draft_sum(g, all_dims(g), reduced_dims(g), counted, 0, "n");
+    draft.is_cut = is_cut(g);
+    return draft;
 }
 
 void tly_tensor_make(tly_gradient *g, int tensor)
@@ -92,6 +100,7 @@ void tly_tensor_make(tly_gradient *g, int tensor)
     tly_draft draft = tensor == TLY_T_MAPPED   ? tly_draft_sum(g, all_dims(g), 0, g->map, 0, "u")
                       : tensor == TLY_T_BEFORE ? draft_before(g)
                       : tensor == TLY_T_RESULT ? draft_forward(g, "r")
+                      : tensor == TLY_T_SPREAD ? tly_draft_spread(g, tly_leaf(g, g->result), "s")
                                                : draft_ties(g);
     const int made = tly_draft_make(g, &draft, 1);
     if (made >= 0) {
@@ -110,7 +119,7 @@ static void plan_scan(tly_gradient *g, tly_node h, const tly_chain *c)
     const tly_scan_rule *rule = tly_scan_rule_of(d->op, (d->flags & TALLY_EXCLUSIVE) != 0);
     const tly_bindings names = {
         [TLY_POSTFIX_X] = g->u,        [TLY_POSTFIX_Y] = tly_tree_result(&g->tree),
-        [TLY_POSTFIX_A] = h,           [TLY_POSTFIX_A + 1] = leaf(g, g->before),
+        [TLY_POSTFIX_A] = h,           [TLY_POSTFIX_A + 1] = tly_leaf(g, g->before),
         [TLY_POSTFIX_A + 2] = g->coef,
     };
     if (h == TLY_NOTHING || (c->by_map == TLY_NOTHING && c->by_coef == TLY_NOTHING)) {
@@ -154,7 +163,7 @@ static tly_node plan_product_axes(tly_gradient *g, tly_node factor)
             break;
         }
         dims &= ~(1u << axis);
-        q = leaf(g, made);
+        q = tly_leaf(g, made);
         const int32_t next = 31 - __builtin_clz(axes);
         tly_draft before = { .op = TALLY_CUMPROD,
                              .flags = TALLY_EXCLUSIVE,
@@ -167,20 +176,20 @@ static tly_node plan_product_axes(tly_gradient *g, tly_node factor)
         if (e < 0) {
             break;
         }
-        tly_draft others = draft_product(g, dims, next, q, leaf(g, e));
+        tly_draft others = draft_product(g, dims, next, q, tly_leaf(g, e));
         snprintf(others.name, sizeof others.name, "f%d", level);
         const int f = tly_draft_make(g, &others, 1);
         if (f < 0) {
             break;
         }
-        factor = tly_times(g, factor, leaf(g, f));
+        factor = tly_times(g, factor, tly_leaf(g, f));
     }
     return factor;
 }
 
 static tly_draft plan_product(tly_gradient *g, tly_node h)
 {
-    const tly_node factor = plan_product_axes(g, tly_times(g, h, leaf(g, TLY_T_BEFORE)));
+    const tly_node factor = plan_product_axes(g, tly_times(g, h, tly_leaf(g, TLY_T_BEFORE)));
     return draft_product(g, all_dims(g), tly_product_axis(g), g->u, factor);
 }
 
@@ -206,21 +215,23 @@ static tly_node reduction_of(tly_gradient *g, tly_node h)
     const tly_bindings names = {
         [TLY_POSTFIX_X] = g->u,
         [TLY_POSTFIX_A] = h,
-        [TLY_POSTFIX_A + 1] = leaf(g, g->result),
-        [TLY_POSTFIX_A + 2] = g->full.op == TALLY_MEAN ? count_elements(g) : leaf(g, TLY_T_TIES),
+        [TLY_POSTFIX_A + 1] = tly_leaf(g, g->result),
+        [TLY_POSTFIX_A + 2] = g->full.op == TALLY_MEAN ? count_elements(g)
+                                                       : tly_leaf(g, TLY_T_TIES),
     };
     const char *rule = tly_reduction_rule_of(g->full.op);
     return rule == NULL ? h : tly_tree_read(&g->tree, rule, names);
 }
 
-/* An operand of both `map` and `post` has a gradient from each element and one from each result. */
-static void plan_both(tly_gradient *g, tly_node of_elements, tly_node of_results)
+void tly_plan_both(tly_gradient *g, tly_node of_elements, tly_node of_results)
 {
-    const uint32_t all = all_dims(g), results = all & ~reduced_dims(g), add = tly_dims_to_add(g);
+    const uint32_t all = all_dims(g), add = tly_dims_to_add(g);
+    const uint32_t results = is_cut(g) ? all | TLY_STATES : all & ~reduced_dims(g);
     const int first = tly_make_sum(g, all, add, of_elements, 0);
     const int second = first < 0 ? -1 : tly_make_sum(g, results, add & results, of_results, 0);
     if (second >= 0) {
-        (void)tly_make_sum(g, all & ~add, 0, tly_plus(g, leaf(g, first), leaf(g, second)), 1);
+        (void)tly_make_sum(g, all & ~add, 0, tly_plus(g, tly_leaf(g, first), tly_leaf(g, second)),
+                           1);
     }
 }
 
@@ -240,7 +251,7 @@ static void plan_reduction(tly_gradient *g, tly_node h, const tly_chain *c)
             return;
         }
         const int made = tly_draft_make(g, &draft, 1);
-        du = made < 0 ? TLY_NOTHING : leaf(g, made);
+        du = made < 0 ? TLY_NOTHING : tly_leaf(g, made);
     } else {
         du = reduction_of(g, h);
     }
@@ -248,7 +259,7 @@ static void plan_reduction(tly_gradient *g, tly_node h, const tly_chain *c)
     if (c->direct == TLY_NOTHING) {
         tly_finish_sum(g, all_dims(g), of_elements);
     } else {
-        plan_both(g, of_elements, c->direct);
+        tly_plan_both(g, of_elements, c->direct);
     }
 }
 
@@ -260,10 +271,10 @@ static void read_word(tly_gradient *g)
     const tally_descriptor *d = &g->full;
     tly_bindings names;
     names[TLY_POSTFIX_END] = TLY_NOTHING;
-    names[TLY_POSTFIX_X] = leaf(g, TLY_T_X);
-    names[TLY_POSTFIX_Y] = leaf(g, g->result);
+    names[TLY_POSTFIX_X] = tly_leaf(g, TLY_T_X);
+    names[TLY_POSTFIX_Y] = tly_leaf(g, g->result);
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
-        names[TLY_POSTFIX_A + i] = leaf(g, TLY_T_A + i);
+        names[TLY_POSTFIX_A + i] = tly_leaf(g, TLY_T_A + i);
     }
     g->tree.exact = 1;
     g->map = tly_tree_read(&g->tree, d->map[0] != 0 ? d->map : "x", names);
@@ -300,7 +311,7 @@ static tly_node derive_post(tly_gradient *g, int tensor, int is_shown)
 {
     const tly_node by = tly_derive(&g->tree, g->post, tensor);
     return is_shown && tly_tree_arguments(&g->tree, g->post) > 0
-               ? tly_tree_replace(&g->tree, by, g->post, leaf(g, TLY_T_Y))
+               ? tly_tree_replace(&g->tree, by, g->post, tly_leaf(g, TLY_T_Y))
                : by;
 }
 
@@ -312,8 +323,8 @@ void tly_gradient_plan(tly_gradient *g)
     g->result = d->post[0] == 0 && is_shown ? TLY_T_Y : is_exclusive ? TLY_T_BEFORE : TLY_T_RESULT;
     g->before = is_exclusive ? g->result : TLY_T_BEFORE;
     read_word(g);
-    g->u = is_mapped ? leaf(g, TLY_T_MAPPED) : g->map;
-    const tly_node gradient = leaf(g, TLY_T_G);
+    g->u = is_mapped ? tly_leaf(g, TLY_T_MAPPED) : g->map;
+    const tly_node gradient = tly_leaf(g, TLY_T_G);
     const tly_node h = tly_times(g, gradient, derive_post(g, g->result, is_shown));
     const tly_chain c = {
         .direct = d->post[0] != 0 ? tly_times(g, gradient, derive_post(g, g->wrt, is_shown))
@@ -323,6 +334,8 @@ void tly_gradient_plan(tly_gradient *g)
     };
     if (is_scan(g)) {
         plan_scan(g, h, &c);
+    } else if (is_cut(g)) {
+        tly_plan_segments(g, h, &c);
     } else {
         plan_reduction(g, h, &c);
     }

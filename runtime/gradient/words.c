@@ -156,17 +156,26 @@ static void put_input(const tly_gradient *g, const tly_draft *draft, int in, tal
 static void put_shape(const tly_gradient *g, const tly_draft *draft, tally_descriptor *d)
 {
     const int is_scan = tly_ops[draft->op].scan;
+    const int32_t axis = tly_axis_of(&g->full);
+    int64_t sizes[TALLY_MAX_RANK];
     d->op = draft->op;
     d->flags = draft->flags;
     d->acc = g->type == TALLY_F64 ? TALLY_F64 : 0;
     d->order = is_scan || draft->reduced != 0 ? g->full.order : 0;
-    d->rank = __builtin_popcount(draft->dims);
-    compress_numbers(g->full.sizes, draft->dims, d->sizes);
-    if (is_scan) {
-        d->axis = __builtin_popcount(draft->dims & ((1u << draft->axis) - 1));
+    d->rank = __builtin_popcount(draft->dims & ~TLY_STATES);
+    memcpy(sizes, g->full.sizes, sizeof sizes);
+    if (draft->dims & TLY_STATES) {
+        sizes[axis] = tly_segment_count(&g->full, sizes[axis]);
+    }
+    compress_numbers(sizes, draft->dims, d->sizes);
+    if (is_scan || draft->is_cut) {
         d->every = g->full.every;
         d->segment_dtype = g->full.segment_dtype;
         d->segments = g->full.segments;
+    }
+    if (is_scan) {
+        d->axis = __builtin_popcount(draft->dims & ((1u << draft->axis) - 1));
+        d->carry = draft->carry != 0 ? TALLY_CARRY_IN : 0;
     } else {
         d->axes = compress(draft->reduced, draft->dims);
         d->axes_given = 1;
@@ -239,6 +248,7 @@ tly_excess tly_draft_fit(tly_gradient *g, const tly_draft *draft, tally_gradient
     step->size = sizeof *step;
     step->descriptor = none;
     step->in = g->tensor[in].source;
+    step->carry_in = draft->carry != 0 ? g->tensor[draft->carry].source : TALLY_SOURCE_NONE;
     letters[in] = 'x';
     put_shape(g, draft, &step->descriptor);
     put_input(g, draft, in, &step->descriptor);
@@ -263,8 +273,9 @@ int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_s
     g->tensor[g->tensors] = (tly_tensor){
         .dtype = d->out_dtype != 0 ? d->out_dtype : d->dtype,
         .source = TALLY_SOURCE_STEP + (int32_t)g->count,
-        .axes = draft->dims & ~draft->reduced,
-        .is_inside = d->segment_dtype != 0,
+        .axes = draft->is_cut ? draft->dims | TLY_STATES
+                              : tly_dims_without(g, draft->dims, draft->reduced),
+        .is_inside = d->segment_dtype != 0 && !draft->is_cut,
     };
     if (g->steps != NULL && g->count < g->capacity) {
         char *to = (char *)g->steps + g->count * g->stride;

@@ -36,6 +36,9 @@ static int print_step(const tally_gradient_step *step, const tally_gradient_step
     for (int i = 0; i < TALLY_MAX_OPERANDS && step->operand[i]; i++) {
         printf(" %c=%s", 'a' + i, name_of(step->operand[i], steps));
     }
+    if (step->carry_in) {
+        printf(" carry_in=%s", name_of(step->carry_in, steps));
+    }
     if (step->descriptor.segment_dtype != 0) {
         printf(" offsets=offsets");
     }

@@ -38,7 +38,7 @@ typedef struct tally_gradient_step {
     tally_descriptor descriptor; /**< normalised as tally_descriptor_parse does. The output is
                                       packed */
     int32_t in;                  /**< a tally_source: the input */
-    int32_t reserved;            /**< 0 */
+    int32_t carry_in;            /**< a tally_source: the states that a scan begins with */
     int32_t operand[TALLY_MAX_OPERANDS]; /**< a tally_source for each operand of the descriptor */
 } tally_gradient_step;
 
@@ -57,9 +57,11 @@ typedef struct tally_gradient_step {
  * added. If strides make the input or an operand show one element at several indices, each index
  * has a gradient of its own.
  *
+ * A step whose descriptor has a carry begins with the states `carry_in`, a result of each segment.
+ *
  * A step whose descriptor has `segments` reads the offsets of the forward word. It writes nothing
- * outside of all segments, where a gradient is 0: unless the offsets cover the axis, fill the memory
- * of its result with zeros before.
+ * outside of all segments, where a gradient is 0. So unless the offsets cover the axis, fill the
+ * memory of its result with zeros before.
  *
  * Fills up to `capacity` elements of `steps` and sets `*count` to the number of all steps, which is
  * at most TALLY_GRADIENT_MAX. `steps` may be NULL if `capacity` is 0. The caller sets `size` of the
@@ -73,7 +75,7 @@ typedef struct tally_gradient_step {
  *   operand `wrt` is none, or if there is no such operand.
  *
  * Returns TALLY_UNSUPPORTED, with the field that is in the way, for words with `carry` or `reset`,
- * for reductions with `segments` or `every`, for means over open sizes, for strides that an operand
+ * for means over open sizes without segments, for strides that an operand
  * would need beside open sizes, and if the gradient needs more than TALLY_GRADIENT_MAX steps. On
  * failure nothing except *error is written. Thread-safe.
  */
