@@ -400,6 +400,8 @@ static const struct {
     { "sum:f64:3:map=max(1,x)", { 1, 2, 0 }, { 0, 1, 0 } },
     { "sum:f64:3:map=floor(x)+round(x)+(x>0)", { 1, 2, 0 }, { 0, 0, 0 } },
     { "sum:f64:3:map=where(x>0,log(x),0)", { 0, 2, -1 }, { 0, .5, 0 } },
+    { "cumprod:f64:5:axis=0,reset=x==3", { 2, 3, 0, 5, 3 }, { 1, 1, 18, 0, 1 } },
+    { "cumsum:f64:5:axis=0,exclusive,reverse,reset=x==3", { 2, 3, 0, 5, 3 }, { 0, 1, 0, 1, 2 } },
     { "cumprod:f64:4:axis=0,every=2", { 2, 3, 5, 0 }, { 4, 2, 1, 5 } },
     { "prod:f64:5:axes=0,every=3", { 0, 3, 5, 2, 7 }, { 15, 0, 0, 7, 2 } },
     { "max:f64:5:axes=0,every=3", { 2, 2, 1, 4, 5 }, { .5, .5, 0, 0, 1 } },
@@ -513,6 +515,9 @@ static const struct {
       "n=sum:f32:9:a=f32,map=where(x==a,1,0),segments=i32/3\n"
       "t1=sum:f32:3:axes=none,a=f32,map=x/a\n"
       "dx=cumsum:f32:9:axis=0,a=f32,map=0,post=where(x==a,y,0),segments=i32/3,carry=in\n" },
+    { "cumsum:f32:8:axis=0,a=u8,reset=a", TALLY_SOURCE_X,
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=u8,map=where(a,0,x),coef=where(a,0,1),post=x+"
+      "y\n" },
     { "prod:f32:9:axes=0,every=3", TALLY_SOURCE_X,
       "e=cumprod:f32:9:axis=0,exclusive,every=3\n"
       "dx=cumprod:f32:9:axis=0,exclusive,reverse,a=f32,post=a*y,every=3,carry=in\n" },
@@ -600,7 +605,7 @@ static const struct {
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_G, TALLY_INVALID, "usage" },
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_A + 4, TALLY_INVALID, "usage" },
     { "cumsum:f32:8:axis=0,carry=in", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
-    { "cumsum:f32:8:axis=0,reset=x", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
+    { "cumsum:f32:8:axis=0,a=i64,reset=a", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
     { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
     { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
 };

@@ -2,6 +2,7 @@
 /* Random words that have a gradient; see gradient_draw.h. */
 #include "gradient_draw.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const int operators[] = { TALLY_CUMSUM,  TALLY_CUMPROD,      TALLY_CUMMAX,
@@ -46,6 +47,15 @@ static void draw_operand(tly_random *r, tally_descriptor *d, int i, uint32_t kep
     }
 }
 
+static void draw_reset(tly_random *r, tly_random_names *names, tally_descriptor *d)
+{
+    static const char *const resets[] = { "x<0", "a>1", "x*a<0.2", "a!=x", "0", "1", "a*0" };
+    const char *reset = resets[tly_random_below(r, 7)];
+    snprintf(d->reset, sizeof d->reset, "%s", reset);
+    if (strchr(reset, 'a') && names->operands == 0)
+        names->operands = 1;
+}
+
 static void draw_expressions(tly_random *r, tally_descriptor *d)
 {
     tly_random_names names = { TALLY_F64, 1, 0, 0, 0 };
@@ -67,6 +77,8 @@ static void draw_expressions(tly_random *r, tally_descriptor *d)
         tly_random_expression(r, &names, d->post);
         in_post = names.used;
     }
+    if (is_scan && !d->every && !d->segment_dtype && tly_random_one_in(r, 4))
+        draw_reset(r, &names, d);
     for (int i = 0; i < names.operands; i++) {
         const uint32_t all = (1u << d->rank) - 1;
         draw_operand(r, d, i, !is_scan && in_post >> i & 1 ? all & ~d->axes : all);

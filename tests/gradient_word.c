@@ -323,7 +323,7 @@ typedef struct walk {
     const int64_t *offsets;
     tly_seed seed;
     place places[TLY_WORD_TENSORS], output;
-    tly_formula map, coef, post;
+    tly_formula map, coef, post, reset;
     int64_t index[TALLY_MAX_RANK];
     int state; /* TLY_WORD_... */
 } walk;
@@ -409,6 +409,14 @@ static state begin(walk *w, int64_t segment)
     return s;
 }
 
+/* Whether the state before the element at the index is dropped. */
+static int restarts(walk *w)
+{
+    tly_dual names[TLY_NAMES];
+    load(w, names);
+    return w->d->reset[0] != 0 && evaluate(&w->reset, names, &w->state).v != 0;
+}
+
 static void scan(walk *w, tly_dual *out)
 {
     const tally_descriptor *d = w->d;
@@ -419,6 +427,8 @@ static void scan(walk *w, tly_dual *out)
         for (int64_t i = from; i < end; i++) {
             const int64_t at = d->flags & TALLY_REVERSE ? from + end - 1 - i : i;
             w->index[axis] = at;
+            if (restarts(w))
+                s = (state){ { identity(d->op), 0 }, 0, 0 };
             if (!exclusive)
                 take(w, &s);
             tell(w, &s, at, out);
@@ -490,6 +500,7 @@ int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD
     parse(d->map, "x", &w.map);
     parse(d->coef, "a", &w.coef);
     parse(d->post, "y", &w.post);
+    parse(d->reset, "0", &w.reset);
     for (int t = 0; t < TLY_WORD_TENSORS; t++) {
         if (tly_word_has(d, t))
             w.places[t].dims = tly_word_place(d, t, w.places[t].strides, &w.places[t].offset);

@@ -36,16 +36,15 @@ static uint64_t count_operations(const tly_tree *t, const tly_draft *draft, tly_
         }
         counts[i] = counts[i] < MOST ? counts[i] : MOST;
     }
-    return (uint64_t)counts[draft->map] + counts[draft->coef] + counts[draft->post];
+    return (uint64_t)counts[draft->map] + counts[draft->coef] + counts[draft->post] +
+           counts[draft->reset];
 }
 
 static uint64_t count_tensors(const tly_tree *t, const tly_draft *draft, tly_node part)
 {
     uint8_t seen[TLY_MOST_NODES] = { 0 };
     seen[part] = 1; /* and so nothing that it alone is made of */
-    tly_tree_mark(t, draft->map, seen);
-    tly_tree_mark(t, draft->coef, seen);
-    tly_tree_mark(t, draft->post, seen);
+    tly_draft_mark(t, draft, seen);
     return (uint64_t)__builtin_popcountll(tly_tree_tensors(t, seen));
 }
 
@@ -55,9 +54,7 @@ static void find_parts(const tly_tree *t, const tly_draft *draft, uint8_t may[TL
 {
     uint8_t depends[TLY_MOST_NODES];
     memset(may, 0, TLY_MOST_NODES);
-    tly_tree_mark(t, draft->map, may);
-    tly_tree_mark(t, draft->coef, may);
-    tly_tree_mark(t, draft->post, may);
+    tly_draft_mark(t, draft, may);
     for (int i = 0; i < t->count; i++) {
         const int arguments = tly_tree_arguments(t, (tly_node)i);
         depends[i] = t->nodes[i].code == TLY_POSTFIX_Y;
@@ -126,15 +123,14 @@ static int cut(tly_gradient *g, tly_draft *draft, tly_excess excess)
     draft->map = tly_tree_replace(&g->tree, draft->map, part, leaf);
     draft->coef = tly_tree_replace(&g->tree, draft->coef, part, leaf);
     draft->post = tly_tree_replace(&g->tree, draft->post, part, leaf);
+    draft->reset = tly_tree_replace(&g->tree, draft->reset, part, leaf);
     return 1;
 }
 
 static void make_tensors(tly_gradient *g, const tly_draft *draft)
 {
     uint8_t seen[TLY_MOST_NODES] = { 0 };
-    tly_tree_mark(&g->tree, draft->map, seen);
-    tly_tree_mark(&g->tree, draft->coef, seen);
-    tly_tree_mark(&g->tree, draft->post, seen);
+    tly_draft_mark(&g->tree, draft, seen);
     const uint64_t used = tly_tree_tensors(&g->tree, seen);
     for (int tensor = TLY_T_MAPPED; tensor < TLY_T_STEPS; tensor++) {
         if (used >> tensor & 1 && g->tensor[tensor].dtype == 0 && g->status == TALLY_OK) {

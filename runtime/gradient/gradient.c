@@ -33,6 +33,16 @@ static tally_status check_dtypes(const tally_descriptor *full, int wrt, tally_er
     return TALLY_OK;
 }
 
+/* Whether reset is computed in a type of its own: no other expression may have such operands. */
+static int reset_has_type(const tally_descriptor *full)
+{
+    int fit = 1;
+    for (int i = 0; i < TALLY_MAX_OPERANDS && full->operands[i].dtype != 0; i++) {
+        fit &= tly_dtype_fits((tally_dtype)full->operands[i].dtype, tly_expressions_type(full));
+    }
+    return !fit;
+}
+
 static tally_status check_options(const tally_descriptor *full, tally_error *error)
 {
     const struct {
@@ -40,11 +50,17 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
         int is_set;
     } rows[] = {
         { "carry", full->carry != 0 },
-        { "reset", full->reset[0] != 0 },
     };
     if (!tly_has_rule(full->op)) {
         return tly_fail(error, TALLY_UNSUPPORTED, "op", "no rule is known for the gradient of %s",
                         tally_op_name((tally_op)full->op));
+    }
+    if (reset_has_type(full)) {
+        tly_fail(error, TALLY_UNSUPPORTED, "reset",
+                 "the gradient has reset in its map, and an operand does not fit %s without loss",
+                 tly_dtypes[tly_expressions_type(full)].name);
+        tly_error_hint(error, "flags of u8 or bool fit every type");
+        return TALLY_UNSUPPORTED;
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].is_set) {

@@ -58,6 +58,7 @@ typedef struct tly_gradient {
     int is_open;           /* some size is open */
     tly_tree tree;
     tly_node map, coef, post; /* as the word has them */
+    tly_node reset;           /* TLY_NOTHING: there is none */
     tly_node u;               /* what is combined: map, or the tensor TLY_T_MAPPED */
     int result;               /* the tensor that y stands for: TLY_T_Y, _BEFORE or _RESULT */
     int before;               /* the tensor of the exclusive scan */
@@ -79,6 +80,7 @@ typedef struct tly_draft {
     int32_t axis;             /* scans */
     int carry;                /* scans: the tensor of the states that they begin with; 0: none */
     tly_node map, coef, post; /* coef: linrec only; post: with TLY_POSTFIX_Y */
+    tly_node reset;           /* scans; TLY_NOTHING: there is none */
     int32_t dtype;            /* of the output; 0: that of expressions, or what is nearest to it */
     char name[16];
 } tly_draft;
@@ -117,6 +119,9 @@ int tly_picks(int32_t op);
 /* words.c: makes a step of a draft and says what exceeds a limit. Fails in g->status if no limit is
  * the reason. All tensors of the draft have been made. */
 tly_excess tly_draft_fit(tly_gradient *g, const tly_draft *draft, tally_gradient_step *step);
+
+/* words.c: marks all nodes of a draft's expressions, as tly_tree_mark does. */
+void tly_draft_mark(const tly_tree *t, const tly_draft *draft, uint8_t *seen);
 
 /* words.c: adds a step. Returns the tensor of its result. */
 int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_step *step);

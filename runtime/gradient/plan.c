@@ -63,6 +63,7 @@ static tly_draft draft_forward(tly_gradient *g, const char *name)
     draft.axis = d->axis;
     draft.map = g->u;
     draft.coef = g->coef;
+    draft.reset = is_scan(g) ? g->reset : TLY_NOTHING;
     draft.post = tly_tree_result(&g->tree);
     snprintf(draft.name, sizeof draft.name, "%s", name);
     return draft;
@@ -113,14 +114,27 @@ void tly_tensor_make(tly_gradient *g, int tensor)
 
 /* --- operators -------------------------------------------------------------------------------- */
 
+/* What flows back past an element: nothing, where the state before it is dropped. */
+static tly_node keep(tly_gradient *g, tly_node value)
+{
+    return g->reset == TLY_NOTHING
+               ? value
+               : tly_tree_make(&g->tree, TLY_POSTFIX_WHERE, g->reset, TLY_NOTHING, value);
+}
+
 static void plan_scan(tly_gradient *g, tly_node h, const tly_chain *c)
 {
     const tally_descriptor *d = &g->full;
-    const tly_scan_rule *rule = tly_scan_rule_of(d->op, (d->flags & TALLY_EXCLUSIVE) != 0);
+    /* A sum that restarts is a recurrence: restarts are factors of 0. */
+    const int is_restarted = d->op == TALLY_CUMSUM && g->reset != TLY_NOTHING;
+    const int32_t op = is_restarted ? TALLY_LINREC : d->op;
+    const tly_scan_rule *rule = tly_scan_rule_of(op, (d->flags & TALLY_EXCLUSIVE) != 0);
     const tly_bindings names = {
-        [TLY_POSTFIX_X] = g->u,        [TLY_POSTFIX_Y] = tly_tree_result(&g->tree),
-        [TLY_POSTFIX_A] = h,           [TLY_POSTFIX_A + 1] = tly_leaf(g, g->before),
-        [TLY_POSTFIX_A + 2] = g->coef,
+        [TLY_POSTFIX_X] = g->u,
+        [TLY_POSTFIX_Y] = tly_tree_result(&g->tree),
+        [TLY_POSTFIX_A] = h,
+        [TLY_POSTFIX_A + 1] = tly_leaf(g, g->before),
+        [TLY_POSTFIX_A + 2] = is_restarted ? tly_tree_constant(&g->tree, 1) : g->coef,
     };
     if (h == TLY_NOTHING || (c->by_map == TLY_NOTHING && c->by_coef == TLY_NOTHING)) {
         tly_finish_sum(g, all_dims(g), c->direct);
@@ -128,8 +142,8 @@ static void plan_scan(tly_gradient *g, tly_node h, const tly_chain *c)
     }
     tly_draft draft = { .op = rule->by, .dims = all_dims(g), .axis = d->axis };
     draft.flags = (~d->flags & TALLY_REVERSE) | (rule->inclusive ? 0 : TALLY_EXCLUSIVE);
-    draft.map = tly_tree_read(&g->tree, rule->map, names);
-    draft.coef = rule->by == TALLY_LINREC ? tly_tree_read(&g->tree, rule->coef, names)
+    draft.map = keep(g, tly_tree_read(&g->tree, rule->map, names));
+    draft.coef = rule->by == TALLY_LINREC ? keep(g, tly_tree_read(&g->tree, rule->coef, names))
                                           : TLY_NOTHING;
     draft.post = tly_tree_read(&g->tree, rule->post, names);
     tly_finish_scan(g, &draft, c);
@@ -282,6 +296,7 @@ static void read_word(tly_gradient *g)
     g->coef = tly_ops[d->op].has_coef
                   ? tly_tree_read(&g->tree, d->coef[0] != 0 ? d->coef : "a", names)
                   : TLY_NOTHING;
+    g->reset = d->reset[0] != 0 ? tly_tree_read(&g->tree, d->reset, names) : TLY_NOTHING;
     g->tree.exact = 0;
 }
 

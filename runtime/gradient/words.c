@@ -192,6 +192,9 @@ static tly_excess put_expressions(const tly_gradient *g, const tly_draft *draft,
     if (excess == TLY_EXCEEDS_NOTHING) {
         excess = tly_tree_write(&g->tree, draft->post, letters, d->post);
     }
+    if (excess == TLY_EXCEEDS_NOTHING && draft->reset != TLY_NOTHING) {
+        excess = tly_tree_write(&g->tree, draft->reset, letters, d->reset);
+    }
     /* A conversion that only words with an expression have; it changes no value. */
     int stage = 0;
     (void)reaches(tly_outputs_of(draft->op), d->dtype, g->type, d->out_dtype, &stage);
@@ -209,7 +212,7 @@ static tly_excess normalise(tly_gradient *g, tally_descriptor *d)
     tally_error error = TALLY_ERROR_INIT;
     if (tly_descriptor_resolve(d, &full, &error) != TALLY_OK) {
         if (strcmp(error.field, "map") == 0 || strcmp(error.field, "coef") == 0 ||
-            strcmp(error.field, "post") == 0) {
+            strcmp(error.field, "post") == 0 || strcmp(error.field, "reset") == 0) {
             return TLY_EXCEEDS_CONSTANTS;
         }
         TLY_GIVE_UP(g, TALLY_UNSUPPORTED, error.field, "a word of the gradient: %s", error.message);
@@ -220,12 +223,18 @@ static tly_excess normalise(tly_gradient *g, tally_descriptor *d)
     return TLY_EXCEEDS_NOTHING;
 }
 
+void tly_draft_mark(const tly_tree *t, const tly_draft *draft, uint8_t *seen)
+{
+    tly_tree_mark(t, draft->map, seen);
+    tly_tree_mark(t, draft->coef, seen);
+    tly_tree_mark(t, draft->post, seen);
+    tly_tree_mark(t, draft->reset, seen);
+}
+
 static uint64_t tensors_of(const tly_gradient *g, const tly_draft *draft)
 {
     uint8_t seen[TLY_MOST_NODES] = { 0 };
-    tly_tree_mark(&g->tree, draft->map, seen);
-    tly_tree_mark(&g->tree, draft->coef, seen);
-    tly_tree_mark(&g->tree, draft->post, seen);
+    tly_draft_mark(&g->tree, draft, seen);
     return tly_tree_tensors(&g->tree, seen);
 }
 

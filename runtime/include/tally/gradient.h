@@ -74,10 +74,15 @@ typedef struct tally_gradient_step {
  * - with field "dtype" if the input (wrt x) or the output is no float, and with the letter if the
  *   operand `wrt` is none, or if there is no such operand.
  *
- * Returns TALLY_UNSUPPORTED, with the field that is in the way, for words with `carry` or `reset`,
- * for means over open sizes without segments, for strides that an operand
- * would need beside open sizes, and if the gradient needs more than TALLY_GRADIENT_MAX steps. On
- * failure nothing except *error is written. Thread-safe.
+ * Returns TALLY_UNSUPPORTED, with the field that is in the way,
+ *
+ * - for words with `carry`;
+ * - if an operand of `reset` does not fit the type of expressions without loss;
+ * - for means over open sizes without segments, and for strides that an operand would need beside
+ *   open sizes;
+ * - if the gradient needs more than TALLY_GRADIENT_MAX steps.
+ *
+ * On failure nothing except *error is written. Thread-safe.
  */
 TALLY_API tally_status tally_gradient(const tally_descriptor *descriptor, tally_source wrt,
                                       tally_gradient_step *steps, size_t capacity, size_t *count,
