@@ -40,7 +40,7 @@ typedef struct trial {
     tally_descriptor d;
     char word[TALLY_WORD_MAX];
     tensor of[TLY_WORD_TENSORS]; /* input and operands */
-    tensor g, y;
+    tensor g, y, gcarry;
     int64_t offsets[MOST_SEGMENTS + 1];
     int64_t out_low, outs;
     int is_smooth;    /* no value is special */
@@ -72,17 +72,26 @@ static void begin(trial *t)
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
         if (tly_word_has(&t->d, k)) {
             const uint32_t dims = tly_word_place(&t->d, k, strides, &offset);
-            tly_word_extent(t->d.rank, t->d.sizes, dims, strides, offset, &low, &high);
-            allocate(&t->of[k], low, high);
+            int64_t sizes[TALLY_MAX_RANK];
+            memcpy(sizes, t->d.sizes, sizeof sizes);
+            if (k == TLY_WORD_CARRY)
+                tly_word_sizes(&t->d, sizes);
+            tly_word_extent(t->d.rank, sizes, dims, strides, offset, &low, &high);
+            const int is_pair = k == TLY_WORD_CARRY && t->d.op == TALLY_CUMLOGSUMEXP;
+            allocate(&t->of[k], low, is_pair ? 2 * high + 1 : high);
         }
     }
     const uint32_t dims = tly_word_output(&t->d, strides, &offset);
-    int64_t sizes[TALLY_MAX_RANK];
+    int64_t sizes[TALLY_MAX_RANK], states[TALLY_MAX_RANK], packed[TALLY_MAX_RANK], from, to;
+    (void)tly_word_place(&t->d, TLY_WORD_CARRY, packed, &from);
+    tly_word_sizes(&t->d, states);
     memcpy(sizes, t->d.sizes, sizeof sizes);
     if (!tally_op_is_scan((tally_op)t->d.op))
         tly_word_sizes(&t->d, sizes);
     tly_word_extent(t->d.rank, sizes, dims, strides, offset, &low, &high);
     allocate(&t->g, low, high);
+    tly_word_extent(t->d.rank, states, (1u << t->d.rank) - 1, packed, 0, &from, &to);
+    allocate(&t->gcarry, from, to);
     allocate(&t->y, low, high);
     t->out_low = low;
     t->outs = high - low + 1;
@@ -93,6 +102,7 @@ static void end(trial *t)
     for (int k = 0; k < TLY_WORD_TENSORS; k++)
         free(t->of[k].memory);
     free(t->g.memory);
+    free(t->gcarry.memory);
     free(t->y.memory);
 }
 
@@ -102,14 +112,15 @@ static tly_dual forward(trial *t, tly_seed seed, double *scale, int keeps)
 {
     const double *tensors[TLY_WORD_TENSORS];
     tly_dual *out = calloc((size_t)t->outs, sizeof *out);
+    tly_dual *last = calloc((size_t)t->gcarry.count, sizeof *last);
     tly_dual sum = { 0, 0 };
     for (int k = 0; k < TLY_WORD_TENSORS; k++)
         tensors[k] = t->of[k].at;
-    if (!out)
+    if (!out || !last)
         exit(1);
     for (int64_t i = 0; i < t->outs; i++)
         out[i].d = UNWRITTEN;
-    t->state = tly_word_run(&t->d, tensors, t->offsets, seed, out - t->out_low);
+    t->state = tly_word_run(&t->d, tensors, t->offsets, seed, out - t->out_low, last);
     *scale = t->magnitude = 0;
     for (int64_t i = 0; i < t->outs; i++) {
         if (out[i].d == UNWRITTEN) { /* nothing may depend on what lies there */
@@ -125,6 +136,13 @@ static tly_dual forward(trial *t, tly_seed seed, double *scale, int keeps)
         if (keeps)
             t->y.memory[i] = out[i].v;
     }
+    for (int64_t i = 0; i < t->gcarry.count && t->d.carry & TALLY_CARRY_OUT; i++) {
+        sum.v += last[i].v * t->gcarry.memory[i];
+        t->magnitude += fabs(last[i].v * t->gcarry.memory[i]);
+        sum.d += last[i].d * t->gcarry.memory[i];
+        *scale += fabs(last[i].d * t->gcarry.memory[i]);
+    }
+    free(last);
     free(out);
     return sum;
 }
@@ -174,14 +192,16 @@ static double *run_steps(const trial *t, const tally_gradient_step *steps, size_
             const int source = k == TLY_WORD_X       ? steps[i].in
                                : k == TLY_WORD_CARRY ? steps[i].carry_in
                                                      : steps[i].operand[k - TLY_WORD_A];
-            tensors[k] = source >= TALLY_SOURCE_STEP ? made[source - TALLY_SOURCE_STEP]
-                         : source == TALLY_SOURCE_G  ? t->g.at
-                         : source == TALLY_SOURCE_Y  ? t->y.at
+            tensors[k] = source >= TALLY_SOURCE_STEP       ? made[source - TALLY_SOURCE_STEP]
+                         : source == TALLY_SOURCE_G        ? t->g.at
+                         : source == TALLY_SOURCE_Y        ? t->y.at
+                         : source == TALLY_SOURCE_G_CARRY  ? t->gcarry.at
+                         : source == TALLY_SOURCE_CARRY_IN ? t->of[TLY_WORD_CARRY].at
                          : source >= TALLY_SOURCE_A ? t->of[TLY_WORD_A + source - TALLY_SOURCE_A].at
                                                     : t->of[TLY_WORD_X].at;
         }
         check_step(t, d);
-        tly_word_run(d, tensors, t->offsets, (tly_seed){ -1, 0, 0 }, out);
+        tly_word_run(d, tensors, t->offsets, (tly_seed){ -1, 0, 0 }, out, NULL);
         for (int64_t k = 0; k < *results; k++)
             made[i][k] = out[k].v;
         free(out);
@@ -193,8 +213,20 @@ static double *run_steps(const trial *t, const tally_gradient_step *steps, size_
 
 static tally_source source_of(int tensor)
 {
-    return tensor == TLY_WORD_X ? TALLY_SOURCE_X
-                                : (tally_source)(TALLY_SOURCE_A + tensor - TLY_WORD_A);
+    return tensor == TLY_WORD_X       ? TALLY_SOURCE_X
+           : tensor == TLY_WORD_CARRY ? TALLY_SOURCE_CARRY_IN
+                                      : (tally_source)(TALLY_SOURCE_A + tensor - TLY_WORD_A);
+}
+
+static int32_t dtype_of(const tally_descriptor *d, int tensor)
+{
+    tally_dtype states = TALLY_DTYPE_NONE;
+    if (tensor == TLY_WORD_X)
+        return d->dtype;
+    if (tensor != TLY_WORD_CARRY)
+        return d->operands[tensor - TLY_WORD_A].dtype;
+    tally_descriptor_carry(d, NULL, NULL, &states, NULL);
+    return (int32_t)states;
 }
 
 static tly_gradient_source source(const tensor *t, int32_t dtype)
@@ -218,11 +250,11 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
         device = "cpu";
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
         if (tly_word_has(&t->d, k))
-            sources[source_of(k)] = source(
-                &t->of[k], k == TLY_WORD_X ? t->d.dtype : t->d.operands[k - TLY_WORD_A].dtype);
+            sources[source_of(k)] = source(&t->of[k], dtype_of(&t->d, k));
     }
     sources[TALLY_SOURCE_G] = source(&t->g, out);
     sources[TALLY_SOURCE_Y] = source(&t->y, out);
+    sources[TALLY_SOURCE_G_CARRY] = source(&t->gcarry, dtype_of(&t->d, TLY_WORD_CARRY));
     double *last = calloc((size_t)count_results(&steps[count - 1].descriptor), sizeof *last);
     if (!last)
         exit(1);
@@ -296,10 +328,13 @@ static void check_difference(trial *t, int tensor, int64_t key, double want, dou
 
 static int64_t count_keys(const trial *t, int tensor)
 {
-    int64_t strides[TALLY_MAX_RANK], offset, count = 1;
+    int64_t strides[TALLY_MAX_RANK], sizes[TALLY_MAX_RANK], offset, count = 1;
     const uint32_t dims = tly_word_place(&t->d, tensor, strides, &offset);
+    memcpy(sizes, t->d.sizes, sizeof sizes);
+    if (tensor == TLY_WORD_CARRY)
+        tly_word_sizes(&t->d, sizes);
     for (int k = 0; k < t->d.rank; k++)
-        count *= dims >> k & 1 ? t->d.sizes[k] : 1;
+        count *= dims >> k & 1 ? sizes[k] : 1;
     return count;
 }
 
@@ -310,8 +345,7 @@ static void compare(trial *t, int tensor, const tally_gradient_step *steps, size
     double *kernels = run_kernels(t, steps, count);
     const int64_t keys = count_keys(t, tensor);
     const tally_descriptor *last = &steps[count - 1].descriptor;
-    const int32_t dtype = tensor == TLY_WORD_X ? t->d.dtype
-                                               : t->d.operands[tensor - TLY_WORD_A].dtype;
+    const int32_t dtype = dtype_of(&t->d, tensor);
     if (results != keys || (last->out_dtype ? last->out_dtype : last->dtype) != dtype)
         FAIL("%s: tensor %d: the gradient has %lld elements, not %lld, or another dtype", t->word,
              tensor, (long long)results, (long long)keys);
@@ -518,6 +552,15 @@ static const struct {
     { "cumsum:f32:8:axis=0,a=u8,reset=a", TALLY_SOURCE_X,
       "dx=linrec:f32:8:axis=0,exclusive,reverse,a=u8,map=where(a,0,x),coef=where(a,0,1),post=x+"
       "y\n" },
+    { "cumprod:f32:8:axis=0,carry=in+out", TALLY_SOURCE_X,
+      "e=cumprod:f32:8:axis=0,exclusive,carry=in\n"
+      "dx=linrec:f32:8:axis=0,exclusive,reverse,a=f32,b=f32,map=x*a,coef=x,post=b*(a+y),carry="
+      "in\n" },
+    { "cumsum:f32:8x5:axis=0,carry=in", TALLY_SOURCE_CARRY_IN,
+      "dcarry_in=sum:f32:8x5:axes=0,keepdims\n" },
+    { "linrec:f32:8x5:axis=0,a=f32,segments=i32/3,carry=in", TALLY_SOURCE_CARRY_IN,
+      "p=cumprod:f32:8x5:axis=0,exclusive,segments=i32/3\n"
+      "dcarry_in=sum:f32:8x5:axes=0,a=f32,b=f32,map=a*x*b,segments=i32/3\n" },
     { "prod:f32:9:axes=0,every=3", TALLY_SOURCE_X,
       "e=cumprod:f32:9:axis=0,exclusive,every=3\n"
       "dx=cumprod:f32:9:axis=0,exclusive,reverse,a=f32,post=a*y,every=3,carry=in\n" },
@@ -603,8 +646,11 @@ static const struct {
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_A, TALLY_INVALID, "a" },
     { "cumsum:f32:8:axis=0,a=bool,map=where(a,x,0)", TALLY_SOURCE_A, TALLY_INVALID, "a" },
     { "cumsum:f32:8:axis=0", TALLY_SOURCE_G, TALLY_INVALID, "usage" },
-    { "cumsum:f32:8:axis=0", TALLY_SOURCE_A + 4, TALLY_INVALID, "usage" },
-    { "cumsum:f32:8:axis=0,carry=in", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
+    { "cumsum:f32:8:axis=0", TALLY_SOURCE_CARRY_IN, TALLY_INVALID, "carry" },
+    { "cumsum:f32:8:axis=0,carry=out", TALLY_SOURCE_CARRY_IN, TALLY_INVALID, "carry" },
+    { "cumsum:f32:8:axis=0", TALLY_SOURCE_G_CARRY, TALLY_INVALID, "usage" },
+    { "cumlogsumexp:f32:8:axis=0,carry=in", TALLY_SOURCE_CARRY_IN, TALLY_UNSUPPORTED, "carry" },
+    { "cumlogsumexp:f32:8:axis=0,carry=out", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
     { "cumsum:f32:8:axis=0,a=i64,reset=a", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
     { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
     { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
@@ -719,6 +765,11 @@ static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
     for (int k = 0; k < TLY_WORD_TENSORS; k++)
         fill(&r, &t.of[k], t.is_smooth);
     fill(&r, &t.g, 1);
+    fill(&r, &t.gcarry, 1);
+    if (t.d.op == TALLY_CUMLOGSUMEXP) { /* the state's sum is positive */
+        for (int64_t i = 0; i < t.of[TLY_WORD_CARRY].count; i++)
+            t.of[TLY_WORD_CARRY].memory[i] = fabs(t.of[TLY_WORD_CARRY].memory[i]) + .1;
+    }
     draw_offsets(&r, &t);
     (void)forward(&t, (tly_seed){ -1, 0, 0 }, &scale, 1);
     const int before = failures;
@@ -727,7 +778,8 @@ static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
         return 0;
     }
     for (int k = 0; k < TLY_WORD_TENSORS; k++) {
-        if (tly_word_has(&t.d, k) && (k != TLY_WORD_X || t.d.dtype != TALLY_I8))
+        const int is_pair = k == TLY_WORD_CARRY && t.d.op == TALLY_CUMLOGSUMEXP;
+        if (tly_word_has(&t.d, k) && !is_pair && (k != TLY_WORD_X || t.d.dtype != TALLY_I8))
             check(&t, k);
     }
     if (failures > before)

@@ -151,6 +151,9 @@ void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
     }
     if (tly_random_one_in(r, 3))
         draw_segments(r, d);
+    if (tally_op_is_scan((tally_op)d->op) && tly_random_one_in(r, 3))
+        d->carry = d->op == TALLY_CUMLOGSUMEXP ? TALLY_CARRY_IN
+                                               : (int32_t)tly_random_between(r, 1, 3);
     draw_expressions(r, d);
     widen(r, d);
     if (tly_random_one_in(r, 4)) {

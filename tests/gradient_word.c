@@ -321,6 +321,7 @@ typedef struct walk {
     const tally_descriptor *d;
     const double *const *tensors;
     const int64_t *offsets;
+    tly_dual *last;
     tly_seed seed;
     place places[TLY_WORD_TENSORS], output;
     tly_formula map, coef, post, reset;
@@ -351,6 +352,10 @@ static tly_dual value_of(const walk *w, int t)
     memcpy(sizes, w->d->sizes, sizeof sizes);
     if (t == TLY_WORD_CARRY)
         tly_word_sizes(w->d, sizes);
+    if (t == TLY_WORD_CARRY && w->d->op == TALLY_CUMLOGSUMEXP) {
+        const double *pair = &w->tensors[t][2 * locate(w, &w->places[t])];
+        return dual(pair[0] + log(pair[1]), 0);
+    }
     const int is_seed = w->seed.tensor == t && w->seed.key == key_of(w, sizes, w->places[t].dims);
     const double v = w->tensors[t][locate(w, &w->places[t])];
     return is_seed ? dual(v + w->seed.step, 1) : dual(v, 0);
@@ -435,6 +440,9 @@ static void scan(walk *w, tly_dual *out)
             if (exclusive)
                 take(w, &s);
         }
+        w->index[axis] = n;
+        if (d->carry & TALLY_CARRY_OUT)
+            w->last[locate(w, &w->places[TLY_WORD_CARRY])] = s.s;
     }
     w->index[axis] = 0;
 }
@@ -494,15 +502,15 @@ static void parse(const char *text, const char *otherwise, tly_formula *f)
 }
 
 int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD_TENSORS],
-                 const int64_t *offsets, tly_seed seed, tly_dual *out)
+                 const int64_t *offsets, tly_seed seed, tly_dual *out, tly_dual *last)
 {
-    walk w = { .d = d, .tensors = tensors, .offsets = offsets, .seed = seed };
+    walk w = { .d = d, .tensors = tensors, .offsets = offsets, .last = last, .seed = seed };
     parse(d->map, "x", &w.map);
     parse(d->coef, "a", &w.coef);
     parse(d->post, "y", &w.post);
     parse(d->reset, "0", &w.reset);
     for (int t = 0; t < TLY_WORD_TENSORS; t++) {
-        if (tly_word_has(d, t))
+        if (tly_word_has(d, t) || t == TLY_WORD_CARRY)
             w.places[t].dims = tly_word_place(d, t, w.places[t].strides, &w.places[t].offset);
     }
     w.output.dims = tly_word_output(d, w.output.strides, &w.output.offset);

@@ -43,13 +43,14 @@ void tly_word_extent(int rank, const int64_t *sizes, uint32_t dims, const int64_
                      int64_t offset, int64_t *low, int64_t *high);
 
 /* Runs a word. Pointers are as for tally_kernel_run_buffers, to doubles and duals. No size is 0.
- * `offsets` is NULL unless the word has segments.
+ * `offsets` is NULL unless the word has segments, and `last`, where the states go that a scan ends
+ * with, unless the word has `carry=out`.
  *
  * Returns TLY_WORD_EXTREME if some element that is combined, some result or some output is not
  * below 1e6; results of no element do not count. Otherwise TLY_WORD_SINGULAR if some part of an
  * expression is not finite, or is the root of 0. Then a derivative of 0 may be 0 times infinity. */
 enum { TLY_WORD_REGULAR, TLY_WORD_SINGULAR, TLY_WORD_EXTREME };
 int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD_TENSORS],
-                 const int64_t *offsets, tly_seed seed, tly_dual *out);
+                 const int64_t *offsets, tly_seed seed, tly_dual *out, tly_dual *last);
 
 #endif

@@ -15,7 +15,8 @@
 uint32_t tly_dims_to_add(const tly_gradient *g)
 {
     uint32_t dims = 0;
-    for (int32_t d = 0; d < g->full.rank && g->wrt >= TLY_T_A; d++) {
+    const int is_operand = g->wrt >= TLY_T_A && g->wrt < TLY_T_A + TALLY_MAX_OPERANDS;
+    for (int32_t d = 0; d < g->full.rank && is_operand; d++) {
         dims |= (uint32_t)!tly_operand_extends(&g->full, g->wrt - TLY_T_A, d) << d;
     }
     return dims;
@@ -23,7 +24,11 @@ uint32_t tly_dims_to_add(const tly_gradient *g)
 
 static void name_result(const tly_gradient *g, char name[16])
 {
-    snprintf(name, 16, "d%c", g->wrt == TLY_T_X ? 'x' : 'a' + g->wrt - TLY_T_A);
+    if (g->wrt == TLY_T_CARRY) {
+        snprintf(name, 16, "dcarry_in");
+    } else {
+        snprintf(name, 16, "d%c", g->wrt == TLY_T_X ? 'x' : 'a' + g->wrt - TLY_T_A);
+    }
 }
 
 static int32_t dtype_of_result(const tly_gradient *g)
@@ -34,7 +39,7 @@ static int32_t dtype_of_result(const tly_gradient *g)
 int tly_make_tensor(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node tree, int32_t dtype,
                     const char *name)
 {
-    const int is_outside = tly_reaches_outside(g, dims, tree);
+    const int is_outside = !(reduced & TLY_STATES) && tly_reaches_outside(g, dims, tree);
     int made = -1;
     if (is_outside && reduced != 0) {
         made = tly_make_tensor(g, dims, 0, tree, 0, "");

@@ -7,22 +7,46 @@
 
 #include <string.h>
 
+#include "../descriptor/carry.h"
 #include "../descriptor/descriptor.h"
 #include "../host/error.h"
 
 /* --- what has no gradient --------------------------------------------------------------------- */
 
+/* The dtype of the forward word's states; 0: it has none. */
+static int32_t states_dtype(const tally_descriptor *full)
+{
+    return full->carry != 0 ? (int32_t)tly_carry_dtype(full) : 0;
+}
+
+/* The name and the dtype of a tensor of the forward word; 0: it has no such tensor. */
+static const char *name_tensor(const tally_descriptor *full, int tensor, int32_t *dtype)
+{
+    if (tensor == TLY_T_X) {
+        *dtype = full->dtype;
+        return "dtype";
+    }
+    if (tensor == TLY_T_CARRY) {
+        *dtype = full->carry & TALLY_CARRY_IN ? states_dtype(full) : 0;
+        return "carry";
+    }
+    *dtype = full->operands[tensor - TLY_T_A].dtype;
+    return tly_operand_name(tensor - TLY_T_A);
+}
+
 static tally_status check_dtypes(const tally_descriptor *full, int wrt, tally_error *error)
 {
-    const int32_t dtype = wrt == TLY_T_X ? full->dtype : full->operands[wrt - TLY_T_A].dtype;
-    const char *field = wrt == TLY_T_X ? "dtype" : tly_operand_name(wrt - TLY_T_A);
+    int32_t dtype;
+    const char *field = name_tensor(full, wrt, &dtype);
     if (tly_tells_index(full->op)) {
         return tly_fail(error, TALLY_INVALID, "op",
                         "results of %s are indices, and have no gradient",
                         tally_op_name((tally_op)full->op));
     }
     if (dtype == 0) {
-        return tly_fail(error, TALLY_INVALID, field, "the word has no operand %s", field);
+        return tly_fail(error, TALLY_INVALID, field,
+                        wrt == TLY_T_CARRY ? "the word has no %s_in" : "the word has no operand %s",
+                        field);
     }
     if (!tly_dtypes[dtype].wide || !tly_dtypes[full->out_dtype].wide) {
         const int is_output = tly_dtypes[dtype].wide;
@@ -43,14 +67,8 @@ static int reset_has_type(const tally_descriptor *full)
     return !fit;
 }
 
-static tally_status check_options(const tally_descriptor *full, tally_error *error)
+static tally_status check_options(const tally_descriptor *full, int wrt, tally_error *error)
 {
-    const struct {
-        const char *field;
-        int is_set;
-    } rows[] = {
-        { "carry", full->carry != 0 },
-    };
     if (!tly_has_rule(full->op)) {
         return tly_fail(error, TALLY_UNSUPPORTED, "op", "no rule is known for the gradient of %s",
                         tally_op_name((tally_op)full->op));
@@ -62,11 +80,10 @@ static tally_status check_options(const tally_descriptor *full, tally_error *err
         tly_error_hint(error, "flags of u8 or bool fit every type");
         return TALLY_UNSUPPORTED;
     }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].is_set) {
-            return tly_fail(error, TALLY_UNSUPPORTED, rows[i].field,
-                            "gradients of words with %s are not made", rows[i].field);
-        }
+    if (full->op == TALLY_CUMLOGSUMEXP && (wrt == TLY_T_CARRY || (full->carry & TALLY_CARRY_OUT))) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "carry",
+                        "a state of cumlogsumexp is a pair, and no gradient of %s is made",
+                        wrt == TLY_T_CARRY ? "carry_in" : "carry_out");
     }
     return TALLY_OK;
 }
@@ -126,6 +143,11 @@ static void begin(tly_gradient *g, const tally_descriptor *full, int wrt, tally_
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         g->tensor[TLY_T_A + i] = operand_of(full, i);
     }
+    for (int t = TLY_T_CARRY; t <= TLY_T_G_CARRY; t++) {
+        g->tensor[t] = (tly_tensor){ .dtype = states_dtype(full),
+                                     .source = TALLY_SOURCE_CARRY_IN + t - TLY_T_CARRY };
+        g->tensor[t].axes = tly_all_axes(full->rank) | TLY_STATES;
+    }
     g->tensors = TLY_T_STEPS;
     g->temporaries = 0;
     g->count = 0;
@@ -142,9 +164,11 @@ tally_status tally_gradient(const tally_descriptor *descriptor, tally_source wrt
     tally_descriptor full;
     tly_gradient g;
     const int is_operand = wrt >= TALLY_SOURCE_A && (int)wrt < TALLY_SOURCE_A + TALLY_MAX_OPERANDS;
-    const int tensor = is_operand ? TLY_T_A + (int)wrt - TALLY_SOURCE_A : TLY_T_X;
-    if (wrt != TALLY_SOURCE_X && !is_operand) {
-        return tly_fail(error, TALLY_INVALID, "usage", "%d is neither the input nor an operand",
+    const int tensor = is_operand                     ? TLY_T_A + (int)wrt - TALLY_SOURCE_A
+                       : wrt == TALLY_SOURCE_CARRY_IN ? TLY_T_CARRY
+                                                      : TLY_T_X;
+    if (wrt != TALLY_SOURCE_X && tensor == TLY_T_X) {
+        return tly_fail(error, TALLY_INVALID, "usage", "%d is no tensor of the forward word",
                         (int)wrt);
     }
     if (capacity > 0 && (steps == NULL || steps[0].size < sizeof *steps || steps[0].size > 65536)) {
@@ -157,7 +181,7 @@ tally_status tally_gradient(const tally_descriptor *descriptor, tally_source wrt
         s = check_dtypes(&full, tensor, error);
     }
     if (s == TALLY_OK) {
-        s = check_options(&full, error);
+        s = check_options(&full, tensor, error);
     }
     for (int writes = 0; writes < 2 && s == TALLY_OK; writes++) {
         begin(&g, &full, tensor, error);

@@ -8,6 +8,7 @@
  *   words.c       makes a step of trees: its input, its operands, its dtypes
  *   cut.c         cuts trees that exceed a word's limits into several steps
  *   plan.c        the steps of a word's gradient
+ *   scans.c       those of scans
  *   segments.c    those that segments ask for
  *   finish.c      the last ones of them
  *   gradient.c    the public function: checks, and hands the steps out
@@ -25,16 +26,19 @@ enum {
     TLY_T_G,
     TLY_T_Y,
     TLY_T_A,
-    TLY_T_MAPPED = TLY_T_A + TALLY_MAX_OPERANDS, /* u: `map` of each element */
-    TLY_T_BEFORE,                                /* e: the exclusive scan, without `post` */
-    TLY_T_RESULT,                                /* r: the forward word without `post` */
-    TLY_T_SPREAD,                                /* s: the result of each element's segment */
-    TLY_T_TIES,                                  /* n: how many elements equal the result, or of
+    TLY_T_CARRY = TLY_T_A + TALLY_MAX_OPERANDS, /* the states that the forward word begins with */
+    TLY_T_G_CARRY,                              /* the gradient of those that it ends with */
+    TLY_T_MAPPED,                               /* u: `map` of each element */
+    TLY_T_BEFORE,                               /* e: the exclusive scan, without `post` */
+    TLY_T_RESULT,                               /* r: the forward word without `post` */
+    TLY_T_SPREAD,                               /* s: the result of each element's segment */
+    TLY_T_TIES,                                 /* n: how many elements equal the result, or of
                                                     a mean in segments how many there are */
-    TLY_T_STEPS,                                 /* all others */
+    TLY_T_STEPS,                                /* all others */
 };
 
-/* Among the dims of a tensor or a step: along the axis there is one element for each segment. */
+/* Among the dims of a tensor or a step: along the axis there is one element for each segment, or
+ * one if there are no segments. */
 #define TLY_STATES (1u << TALLY_MAX_RANK)
 
 typedef struct tly_tensor {
@@ -75,8 +79,8 @@ typedef struct tly_draft {
     int32_t op;
     uint32_t flags;           /* of the descriptor; strides are added */
     uint32_t dims;            /* over which it runs; may have TLY_STATES */
-    uint32_t reduced;         /* reductions */
-    int is_cut;               /* reductions: in the segments of the forward word, as scans are */
+    uint32_t reduced;         /* reductions; with TLY_STATES in the segments of the forward word,
+                                 as scans are, so that the axis stays */
     int32_t axis;             /* scans */
     int carry;                /* scans: the tensor of the states that they begin with; 0: none */
     tly_node map, coef, post; /* coef: linrec only; post: with TLY_POSTFIX_Y */
@@ -84,6 +88,12 @@ typedef struct tly_draft {
     int32_t dtype;            /* of the output; 0: that of expressions, or what is nearest to it */
     char name[16];
 } tly_draft;
+
+/* How the gradient of what is combined, du, becomes the result: direct + du*by_map + du*e*by_coef.
+ */
+typedef struct tly_chain {
+    tly_node direct, by_map, by_coef;
+} tly_chain;
 
 /* derivative.c: the derivative of an expression with respect to a tensor. */
 tly_node tly_derive(tly_tree *t, tly_node n, int tensor);
@@ -144,14 +154,14 @@ void tly_gradient_plan(tly_gradient *g);
 tly_node tly_times(tly_gradient *g, tly_node a, tly_node b);
 tly_node tly_plus(tly_gradient *g, tly_node a, tly_node b);
 
-/* How the gradient of what is combined, du, becomes the result: direct + du*by_map + du*e*by_coef.
- */
-typedef struct tly_chain {
-    tly_node direct, by_map, by_coef;
-} tly_chain;
-
 /* finish.c: the dims of the forward word over which the gradient of an operand is added up. */
 uint32_t tly_dims_to_add(const tly_gradient *g);
+
+/* scans.c: the gradient of a scan. `h` is that of its result before `post`. */
+void tly_plan_scan(tly_gradient *g, tly_node h, const tly_chain *c);
+
+/* scans.c: the gradient of the states that a scan begins with. */
+void tly_plan_states(tly_gradient *g, tly_node h);
 
 /* segments.c: whether a tree over `dims` may be anything but 0 outside of all segments. */
 int tly_reaches_outside(const tly_gradient *g, uint32_t dims, tly_node tree);
@@ -165,6 +175,10 @@ void tly_plan_segments(tly_gradient *g, tly_node h, const tly_chain *c);
 /* segments.c: a draft of a scan that shows to the elements of each segment the segment's value of a
  * tree over the results. If there is no such word, g->status tells it. */
 tly_draft tly_draft_spread(tly_gradient *g, tly_node tree, const char *name);
+
+/* segments.c: a tree over the results or states as a tensor that a scan can begin with. 0: there is
+ * none, and g->status tells more. */
+int tly_make_states(tly_gradient *g, tly_node tree);
 
 /* segments.c: dims without those that are reduced. */
 uint32_t tly_dims_without(const tly_gradient *g, uint32_t dims, uint32_t reduced);

@@ -36,15 +36,15 @@ static int is_scan(const tly_gradient *g)
     return tly_ops[g->full.op].scan;
 }
 
-static uint32_t reduced_dims(const tly_gradient *g)
-{
-    return is_scan(g) ? 0 : g->full.axes;
-}
-
 /* Whether the word is a reduction in segments. */
 static int is_cut(const tly_gradient *g)
 {
     return !is_scan(g) && tly_is_segmented(&g->full);
+}
+
+static uint32_t reduced_dims(const tly_gradient *g)
+{
+    return is_scan(g) ? 0 : is_cut(g) ? g->full.axes | TLY_STATES : g->full.axes;
 }
 
 int32_t tly_product_axis(const tly_gradient *g)
@@ -58,12 +58,12 @@ static tly_draft draft_forward(tly_gradient *g, const char *name)
 {
     const tally_descriptor *d = &g->full;
     tly_draft draft = { .op = d->op, .dims = all_dims(g), .reduced = reduced_dims(g) };
-    draft.is_cut = is_cut(g);
     draft.flags = d->flags & (TALLY_EXCLUSIVE | TALLY_REVERSE | TALLY_NAN_IGNORE);
     draft.axis = d->axis;
     draft.map = g->u;
     draft.coef = g->coef;
     draft.reset = is_scan(g) ? g->reset : TLY_NOTHING;
+    draft.carry = d->carry & TALLY_CARRY_IN ? TLY_T_CARRY : 0;
     draft.post = tly_tree_result(&g->tree);
     snprintf(draft.name, sizeof draft.name, "%s", name);
     return draft;
@@ -77,7 +77,6 @@ static tly_draft draft_before(tly_gradient *g)
         draft.op = TALLY_CUMPROD;
         draft.axis = tly_product_axis(g);
         draft.reduced = 0;
-        draft.is_cut = 0;
     }
     return draft;
 }
@@ -91,9 +90,7 @@ static tly_draft draft_ties(tly_gradient *g)
     const tly_node counted = tly_picks(g->full.op)
                                  ? tly_tree_make(t, TLY_POSTFIX_WHERE, is_equal, one, zero)
                                  : one;
-    tly_draft draft = tly_draft_sum(g, all_dims(g), reduced_dims(g), counted, 0, "n");
-    draft.is_cut = is_cut(g);
-    return draft;
+    return tly_draft_sum(g, all_dims(g), reduced_dims(g), counted, 0, "n");
 }
 
 void tly_tensor_make(tly_gradient *g, int tensor)
@@ -113,41 +110,6 @@ void tly_tensor_make(tly_gradient *g, int tensor)
 }
 
 /* --- operators -------------------------------------------------------------------------------- */
-
-/* What flows back past an element: nothing, where the state before it is dropped. */
-static tly_node keep(tly_gradient *g, tly_node value)
-{
-    return g->reset == TLY_NOTHING
-               ? value
-               : tly_tree_make(&g->tree, TLY_POSTFIX_WHERE, g->reset, TLY_NOTHING, value);
-}
-
-static void plan_scan(tly_gradient *g, tly_node h, const tly_chain *c)
-{
-    const tally_descriptor *d = &g->full;
-    /* A sum that restarts is a recurrence: restarts are factors of 0. */
-    const int is_restarted = d->op == TALLY_CUMSUM && g->reset != TLY_NOTHING;
-    const int32_t op = is_restarted ? TALLY_LINREC : d->op;
-    const tly_scan_rule *rule = tly_scan_rule_of(op, (d->flags & TALLY_EXCLUSIVE) != 0);
-    const tly_bindings names = {
-        [TLY_POSTFIX_X] = g->u,
-        [TLY_POSTFIX_Y] = tly_tree_result(&g->tree),
-        [TLY_POSTFIX_A] = h,
-        [TLY_POSTFIX_A + 1] = tly_leaf(g, g->before),
-        [TLY_POSTFIX_A + 2] = is_restarted ? tly_tree_constant(&g->tree, 1) : g->coef,
-    };
-    if (h == TLY_NOTHING || (c->by_map == TLY_NOTHING && c->by_coef == TLY_NOTHING)) {
-        tly_finish_sum(g, all_dims(g), c->direct);
-        return;
-    }
-    tly_draft draft = { .op = rule->by, .dims = all_dims(g), .axis = d->axis };
-    draft.flags = (~d->flags & TALLY_REVERSE) | (rule->inclusive ? 0 : TALLY_EXCLUSIVE);
-    draft.map = keep(g, tly_tree_read(&g->tree, rule->map, names));
-    draft.coef = rule->by == TALLY_LINREC ? keep(g, tly_tree_read(&g->tree, rule->coef, names))
-                                          : TLY_NOTHING;
-    draft.post = tly_tree_read(&g->tree, rule->post, names);
-    tly_finish_scan(g, &draft, c);
-}
 
 /* The product over the other elements of an axis: a scan from each side. What lies before each
  * element is the tensor `before`. */
@@ -240,7 +202,7 @@ static tly_node reduction_of(tly_gradient *g, tly_node h)
 void tly_plan_both(tly_gradient *g, tly_node of_elements, tly_node of_results)
 {
     const uint32_t all = all_dims(g), add = tly_dims_to_add(g);
-    const uint32_t results = is_cut(g) ? all | TLY_STATES : all & ~reduced_dims(g);
+    const uint32_t results = tly_dims_without(g, all, reduced_dims(g));
     const int first = tly_make_sum(g, all, add, of_elements, 0);
     const int second = first < 0 ? -1 : tly_make_sum(g, results, add & results, of_results, 0);
     if (second >= 0) {
@@ -316,8 +278,9 @@ static int output_is_result(const tly_gradient *g, int is_mapped)
 static int must_map(const tly_gradient *g)
 {
     const tally_descriptor *d = &g->full;
+    const int is_wide = d->map[0] != 0 || (d->post[0] != 0 && d->carry != 0); /* so are states */
     return tly_dtypes[d->dtype].wide && tly_dtypes[d->dtype].bytes == 2 &&
-           ((tly_picks(d->op) && d->map[0] != 0) || d->op == TALLY_CUMLOGSUMEXP);
+           ((tly_picks(d->op) && is_wide) || d->op == TALLY_CUMLOGSUMEXP);
 }
 
 /* The derivative of `post`. If the output of the forward word holds the value of `post`, a
@@ -347,8 +310,10 @@ void tly_gradient_plan(tly_gradient *g)
         .by_map = tly_derive(&g->tree, g->map, g->wrt),
         .by_coef = tly_derive(&g->tree, g->coef, g->wrt),
     };
-    if (is_scan(g)) {
-        plan_scan(g, h, &c);
+    if (g->wrt == TLY_T_CARRY) {
+        tly_plan_states(g, h);
+    } else if (is_scan(g)) {
+        tly_plan_scan(g, h, &c);
     } else if (is_cut(g)) {
         tly_plan_segments(g, h, &c);
     } else {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "../descriptor/descriptor.h"
+#include "../host/error.h"
 
 int tly_reaches_outside(const tly_gradient *g, uint32_t dims, tly_node tree)
 {
@@ -33,6 +34,9 @@ tly_draft tly_draft_inside(tly_gradient *g, tly_node tree, int32_t dtype, const 
 uint32_t tly_dims_without(const tly_gradient *g, uint32_t dims, uint32_t reduced)
 {
     const uint32_t axis = 1u << tly_axis_of(&g->full);
+    if (reduced & TLY_STATES) {
+        return dims | TLY_STATES;
+    }
     return dims & ~(reduced & axis ? reduced | TLY_STATES : reduced);
 }
 
@@ -41,9 +45,8 @@ static uint32_t results(const tly_gradient *g)
     return tly_all_axes(g->full.rank) | TLY_STATES;
 }
 
-/* A tree over the results as a tensor that can be a scan's states: packed, of the type of
- * expressions. */
-static int make_states(tly_gradient *g, tly_node tree)
+/* States are packed, and of the type of expressions. */
+int tly_make_states(tly_gradient *g, tly_node tree)
 {
     if (tly_tree_is_leaf(&g->tree, tree)) {
         const int tensor = g->tree.nodes[tree].arg[0];
@@ -64,7 +67,7 @@ static int make_states(tly_gradient *g, tly_node tree)
 tly_draft tly_draft_spread(tly_gradient *g, tly_node tree, const char *name)
 {
     tly_draft draft = tly_draft_inside(g, tly_tree_result(&g->tree), 0, name);
-    draft.carry = make_states(g, tree);
+    draft.carry = tly_make_states(g, tree);
     return draft;
 }
 
@@ -114,5 +117,8 @@ void tly_plan_segments(tly_gradient *g, tly_node h, const tly_chain *c)
     const int made = tly_draft_make(g, &draft, 1);
     if (made >= 0) {
         tly_plan_both(g, tly_leaf(g, made), c->direct);
+    } else {
+        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g),
+                    "no word computes a step of the gradient");
     }
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../descriptor/carry.h"
 #include "../descriptor/descriptor.h"
 #include "../host/error.h"
 
@@ -165,10 +166,12 @@ static void put_shape(const tly_gradient *g, const tly_draft *draft, tally_descr
     d->rank = __builtin_popcount(draft->dims & ~TLY_STATES);
     memcpy(sizes, g->full.sizes, sizeof sizes);
     if (draft->dims & TLY_STATES) {
-        sizes[axis] = tly_segment_count(&g->full, sizes[axis]);
+        sizes[axis] = tly_is_segmented(&g->full) ? tly_segment_count(&g->full, sizes[axis]) : 1;
     }
     compress_numbers(sizes, draft->dims, d->sizes);
-    if (is_scan || draft->is_cut) {
+    const int is_cut = (draft->reduced & TLY_STATES) != 0;
+    d->flags |= is_cut && !tly_is_segmented(&g->full) ? TALLY_KEEPDIMS : 0;
+    if (is_scan || is_cut) {
         d->every = g->full.every;
         d->segment_dtype = g->full.segment_dtype;
         d->segments = g->full.segments;
@@ -206,8 +209,9 @@ static tly_excess put_expressions(const tly_gradient *g, const tly_draft *draft,
 }
 
 /* The last check, by the rules of all descriptors. */
-static tly_excess normalise(tly_gradient *g, tally_descriptor *d)
+static tly_excess normalise(tly_gradient *g, const tly_draft *draft, tally_descriptor *d)
 {
+
     tally_descriptor full;
     tally_error error = TALLY_ERROR_INIT;
     if (tly_descriptor_resolve(d, &full, &error) != TALLY_OK) {
@@ -217,6 +221,9 @@ static tly_excess normalise(tly_gradient *g, tally_descriptor *d)
         }
         TLY_GIVE_UP(g, TALLY_UNSUPPORTED, error.field, "a word of the gradient: %s", error.message);
         return TLY_EXCEEDS_NOTHING;
+    }
+    if (draft->carry != 0 && (int32_t)tly_carry_dtype(&full) != g->tensor[draft->carry].dtype) {
+        TLY_GIVE_UP(g, TALLY_UNSUPPORTED, "carry", "no word of the gradient has such states");
     }
     tly_descriptor_shorten(&full);
     *d = full;
@@ -267,8 +274,10 @@ tly_excess tly_draft_fit(tly_gradient *g, const tly_draft *draft, tally_gradient
         step->descriptor.operands[i] = place_of(g, &g->tensor[order[i]], draft->dims);
     }
     const tly_excess excess = put_expressions(g, draft, letters, &step->descriptor);
-    return excess != TLY_EXCEEDS_NOTHING || g->status != TALLY_OK ? excess
-                                                                  : normalise(g, &step->descriptor);
+    if (excess != TLY_EXCEEDS_NOTHING || g->status != TALLY_OK) {
+        return excess;
+    }
+    return normalise(g, draft, &step->descriptor);
 }
 
 int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_step *step)
@@ -282,9 +291,8 @@ int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_s
     g->tensor[g->tensors] = (tly_tensor){
         .dtype = d->out_dtype != 0 ? d->out_dtype : d->dtype,
         .source = TALLY_SOURCE_STEP + (int32_t)g->count,
-        .axes = draft->is_cut ? draft->dims | TLY_STATES
-                              : tly_dims_without(g, draft->dims, draft->reduced),
-        .is_inside = d->segment_dtype != 0 && !draft->is_cut,
+        .axes = tly_dims_without(g, draft->dims, draft->reduced),
+        .is_inside = d->segment_dtype != 0 && draft->reduced == 0,
     };
     if (g->steps != NULL && g->count < g->capacity) {
         char *to = (char *)g->steps + g->count * g->stride;
@@ -299,7 +307,8 @@ int tly_step_add(tly_gradient *g, const tly_draft *draft, const tally_gradient_s
 tly_draft tly_draft_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node map,
                         int32_t dtype, const char *name)
 {
-    tly_draft draft = { .op = TALLY_SUM, .dims = dims, .reduced = reduced & dims, .map = map };
+    tly_draft draft = { .op = TALLY_SUM, .dims = dims, .map = map };
+    draft.reduced = reduced & (dims | TLY_STATES);
     draft.post = tly_tree_result(&g->tree);
     draft.dtype = dtype;
     snprintf(draft.name, sizeof draft.name, "%s", name);

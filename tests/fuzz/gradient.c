@@ -7,8 +7,10 @@
 
 static int is_source(int32_t source, size_t before, const tally_descriptor *d)
 {
-    return source >= TALLY_SOURCE_STEP ? (size_t)(source - TALLY_SOURCE_STEP) < before
-           : source >= TALLY_SOURCE_A  ? source - TALLY_SOURCE_A < TALLY_MAX_OPERANDS &&
+    return source >= TALLY_SOURCE_STEP       ? (size_t)(source - TALLY_SOURCE_STEP) < before
+           : source == TALLY_SOURCE_CARRY_IN ? (d->carry & TALLY_CARRY_IN) != 0
+           : source == TALLY_SOURCE_G_CARRY  ? (d->carry & TALLY_CARRY_OUT) != 0
+           : source >= TALLY_SOURCE_A        ? source - TALLY_SOURCE_A < TALLY_MAX_OPERANDS &&
                                             d->operands[source - TALLY_SOURCE_A].dtype != 0
                                       : source > TALLY_SOURCE_NONE;
 }
@@ -22,6 +24,12 @@ static void check_step(const tally_gradient_step *step, size_t before, const tal
     HOLDS(tally_descriptor_parse(text, &again, NULL) == TALLY_OK);
     HOLDS(memcmp(&again, &step->descriptor, sizeof again) == 0);
     HOLDS(is_source(step->in, before, d));
+    HOLDS((step->descriptor.carry & TALLY_CARRY_OUT) == 0);
+    HOLDS(step->descriptor.carry != 0 ? is_source(step->carry_in, before, d)
+                                      : step->carry_in == TALLY_SOURCE_NONE);
+    HOLDS(step->descriptor.segment_dtype == 0 ||
+          (step->descriptor.segment_dtype == d->segment_dtype &&
+           step->descriptor.segments == d->segments));
     for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
         HOLDS(step->descriptor.operands[i].dtype != 0 ? is_source(step->operand[i], before, d)
                                                       : step->operand[i] == TALLY_SOURCE_NONE);
@@ -46,8 +54,12 @@ static void check_gradient(const tally_descriptor *d, tally_source wrt)
         check_step(&steps[i], i, d);
     }
     const tally_descriptor *last = &steps[count - 1].descriptor;
+    tally_dtype states = TALLY_DTYPE_NONE;
+    (void)tally_descriptor_carry(d, NULL, NULL, &states, NULL);
     HOLDS((last->out_dtype ? last->out_dtype : last->dtype) ==
-          (wrt == TALLY_SOURCE_X ? d->dtype : d->operands[wrt - TALLY_SOURCE_A].dtype));
+          (wrt == TALLY_SOURCE_X          ? d->dtype
+           : wrt == TALLY_SOURCE_CARRY_IN ? (int32_t)states
+                                          : d->operands[wrt - TALLY_SOURCE_A].dtype));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -56,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
     if (tally_descriptor_parse(word, &d, NULL) == TALLY_OK) {
         check_gradient(&d, TALLY_SOURCE_X);
+        check_gradient(&d, TALLY_SOURCE_CARRY_IN);
         for (int i = 0; i < TALLY_MAX_OPERANDS; i++) {
             check_gradient(&d, (tally_source)(TALLY_SOURCE_A + i));
         }

@@ -7,7 +7,8 @@
 /* The name of a source in the output; `steps` are those that it may name. */
 static const char *name_of(int32_t source, const tally_gradient_step *steps)
 {
-    static const char *const names[TALLY_SOURCE_STEP] = { "", "x", "g", "y", "a", "b", "c", "d" };
+    static const char *const names[TALLY_SOURCE_STEP] = { "",  "x", "g", "y",        "a",
+                                                          "b", "c", "d", "carry_in", "gcarry" };
     return source >= TALLY_SOURCE_STEP ? steps[source - TALLY_SOURCE_STEP].name : names[source];
 }
 
@@ -15,9 +16,13 @@ static int read_wrt(const char *name, tally_source *wrt, tly_report *report)
 {
     static const char letters[] = "xabcd";
     const char *found = name[0] && !name[1] ? strchr(letters, name[0]) : NULL;
+    if (strcmp(name, "carry_in") == 0) {
+        *wrt = TALLY_SOURCE_CARRY_IN;
+        return EXIT_DONE;
+    }
     if (!found) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "--wrt takes x, a, b, c or d, not '%s'",
-                          name);
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "--wrt takes x, a, b, c, d or carry_in, not '%s'", name);
     }
     *wrt = found == letters ? TALLY_SOURCE_X
                             : (tally_source)(TALLY_SOURCE_A + (found - letters) - 1);

@@ -201,13 +201,15 @@ static const tly_verb verbs[] = {
       "  tally tune 'cumsum:i32:4096x4096:axis=1' --seconds 10\n",
       OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
       1, tly_verb_tune },
-    { "grad", "print the words that compute the gradient of a word", "WORD [--wrt x|a|b|c|d]",
+    { "grad", "print the words that compute the gradient of a word",
+      "WORD [--wrt x|a|b|c|d|carry_in]",
       "Prints a line for each kernel that the gradient of WORD takes, in the order in which they\n"
       "run: NAME = WORD  # in=SOURCE a=SOURCE ... SOURCE is x, the input of WORD; g, the gradient\n"
       "of its output; y, its output; a, b, c or d, an operand of WORD; or the NAME of a line\n"
       "before. The last line is the gradient. The output is a batch for tally compile.\n"
       "\n"
-      "  --wrt NAME      with respect to the input, x, or to operand a, b, c or d; by default x\n"
+      "  --wrt NAME      with respect to the input, x, to operand a, b, c or d, or to the states\n"
+      "                  carry_in; by default x\n"
       "\n"
       "  tally grad 'cumprod:f32:4096x192:axis=1'\n"
       "  tally grad 'sum:f32:64x512:axes=1,a=f32/1,map=x*a' --wrt a\n",

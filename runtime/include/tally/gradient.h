@@ -27,14 +27,16 @@ typedef enum tally_source {
     TALLY_SOURCE_B = 5,
     TALLY_SOURCE_C = 6,
     TALLY_SOURCE_D = 7,
-    TALLY_SOURCE_STEP = 16 /**< the result of step 0 */
+    TALLY_SOURCE_CARRY_IN = 8, /**< the states that the forward word begins with */
+    TALLY_SOURCE_G_CARRY = 9,  /**< the gradient of the states that it ends with, `carry_out` */
+    TALLY_SOURCE_STEP = 16     /**< the result of step 0 */
 } tally_source;
 
 /** One step: a kernel and where its tensors come from. */
 typedef struct tally_gradient_step {
     size_t size;                 /**< sizeof(tally_gradient_step) */
     char name[16];               /**< a name of its own: "e", "t1", and of the last step "dx", "da",
-                                      "db", "dc" or "dd" */
+                                      "db", "dc", "dd" or "dcarry_in" */
     tally_descriptor descriptor; /**< normalised as tally_descriptor_parse does. The output is
                                       packed */
     int32_t in;                  /**< a tally_source: the input */
@@ -49,15 +51,16 @@ typedef struct tally_gradient_step {
 
 /**
  * Finds the words that compute the gradient of a forward word. `wrt` says with respect to which
- * tensor: TALLY_SOURCE_X, or TALLY_SOURCE_A + i for operand i.
+ * tensor: TALLY_SOURCE_X, TALLY_SOURCE_A + i for operand i, or TALLY_SOURCE_CARRY_IN.
  *
  * Run the steps in their order. The result of the last one is the gradient. It has the dtype of the
  * tensor `wrt` and is packed. For the input it has the forward word's sizes. For an operand it has
  * the sizes of the axes along which the operand extends; the contributions along all other axes are
- * added. If strides make the input or an operand show one element at several indices, each index
- * has a gradient of its own.
+ * added. For `carry_in` it has the same shape. If strides make the input or an operand show one
+ * element at several indices, each index has a gradient of its own.
  *
- * A step whose descriptor has a carry begins with the states `carry_in`, a result of each segment.
+ * A step whose descriptor has a carry begins with the states `carry_in`. Where these are those of
+ * the forward word, the pointer may be NULL as it may be there.
  *
  * A step whose descriptor has `segments` reads the offsets of the forward word. It writes nothing
  * outside of all segments, where a gradient is 0. So unless the offsets cover the axis, fill the
@@ -76,7 +79,7 @@ typedef struct tally_gradient_step {
  *
  * Returns TALLY_UNSUPPORTED, with the field that is in the way,
  *
- * - for words with `carry`;
+ * - for cumlogsumexp with `carry=out`, and with respect to its `carry_in`: such a state is a pair;
  * - if an operand of `reset` does not fit the type of expressions without loss;
  * - for means over open sizes without segments, and for strides that an operand would need beside
  *   open sizes;
