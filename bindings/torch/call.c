@@ -105,6 +105,68 @@ tally_status tly_torch_place_operand(tly_torch_call *c, int32_t number)
     return TALLY_OK;
 }
 
+static tally_status check_packed(tly_torch_call *c, const tly_torch_view *v, const char *field,
+                                 int32_t dtype, int64_t count)
+{
+    char message[128];
+    int64_t steps[TALLY_MAX_RANK], have = 1;
+    for (int32_t i = 0; i < v->rank; i++) {
+        have *= v->sizes[i];
+    }
+    if (v->dtype == dtype && have == count && packed(v->rank, v->sizes, v->strides, steps)) {
+        return TALLY_OK;
+    }
+    (void)snprintf(message, sizeof message, "%lld elements of %s, and not %lld packed ones of %s",
+                   (long long)have, tally_dtype_name((tally_dtype)v->dtype), (long long)count,
+                   tally_dtype_name((tally_dtype)dtype));
+    return tly_torch_fail(c, TALLY_INVALID, field, message);
+}
+
+tally_status tly_torch_place_segments(tly_torch_call *c)
+{
+    tally_descriptor *d = &c->descriptor;
+    tally_status status = TALLY_OK;
+    if (c->offsets != NULL) {
+        const int64_t count = c->offsets->rank == 1 ? c->offsets->sizes[0] : 0;
+        if (count < 1) {
+            return tly_torch_fail(c, TALLY_INVALID, "offsets",
+                                  "they have one dim, and one element more than segments");
+        }
+        d->segments = count - 1;
+        status = check_packed(c, c->offsets, "offsets", d->segment_dtype, count);
+    }
+    if (status == TALLY_OK && c->carry_in != NULL) {
+        int64_t sizes[TALLY_MAX_CARRY_RANK], count = 1;
+        int32_t rank = 0;
+        tally_dtype dtype = TALLY_DTYPE_NONE;
+        status = tally_descriptor_carry(d, &rank, sizes, &dtype, &c->error);
+        for (int32_t i = 0; i < rank; i++) {
+            count *= sizes[i];
+        }
+        status = status == TALLY_OK
+                     ? check_packed(c, c->carry_in, "carry_in", (int32_t)dtype, count)
+                     : status;
+    }
+    return status;
+}
+
+/* Whether offsets, which need not be right, say that elements lie outside of all segments. Results
+ * there are 0. */
+static int leaves_elements(const tly_torch_call *c)
+{
+    const tally_descriptor *d = &c->descriptor;
+    if (c->offsets == NULL || !tally_op_is_scan((tally_op)d->op)) {
+        return 0;
+    }
+    const int64_t size = d->sizes[d->axis < 0 ? d->axis + d->rank : d->axis];
+    if (d->segment_dtype == TALLY_I32) {
+        const int32_t *offsets = c->offsets->data;
+        return offsets[0] != 0 || offsets[d->segments] != size;
+    }
+    const int64_t *offsets = c->offsets->data;
+    return offsets[0] != 0 || offsets[d->segments] != size;
+}
+
 static size_t bytes_of(tally_dtype dtype, int32_t rank, const int64_t *sizes)
 {
     size_t bytes = tally_dtype_bytes(dtype);
@@ -137,7 +199,12 @@ tally_status tly_torch_compute(tly_torch_call *c, int32_t dtype, torch_tensor **
         status = tly_torch_refused(c, "memory for the result");
     } else {
         tly_huge_pages(buffers.out, bytes_of(made, rank, sizes));
+        if (leaves_elements(c)) {
+            memset(buffers.out, 0, bytes_of(made, rank, sizes));
+        }
         buffers.in = c->x.data;
+        buffers.offsets = c->offsets != NULL ? c->offsets->data : NULL;
+        buffers.carry_in = c->carry_in != NULL ? c->carry_in->data : NULL;
         for (int32_t i = 0; i < c->operand_count; i++) {
             buffers.operand[i] = c->operands[i].data;
         }
@@ -152,7 +219,7 @@ void tly_torch_end(tly_torch_call *c, tally_status status, torch_tensor *result,
 {
     char text[sizeof c->error];
     (void)tly_torch.delete_tensor(c->x.handle);
-    for (int32_t i = 0; i < c->operand_count; i++) {
+    for (int32_t i = 0; i < c->tensor_count; i++) {
         (void)tly_torch.delete_tensor(c->operands[i].handle);
     }
     if (c->list != NULL) {

@@ -34,14 +34,17 @@ typedef struct tly_torch_view {
     const int64_t *sizes, *strides;
 } tly_torch_view;
 
+enum { TLY_TORCH_TENSORS = TALLY_MAX_OPERANDS + 2 };
+
 /* What a kernel owns while it runs. */
 typedef struct tly_torch_call {
     tally_descriptor descriptor;
     tally_error error;
-    tly_torch_view x, operands[TALLY_MAX_OPERANDS];
-    int32_t operand_count;
-    torch_list *list;   /* of operands or axes */
-    torch_value *boxed; /* holds a list that is optional */
+    tly_torch_view x, operands[TLY_TORCH_TENSORS]; /* then offsets and states, if there are */
+    int32_t tensor_count, operand_count;
+    const tly_torch_view *offsets, *carry_in; /* among them, or NULL */
+    torch_list *list;                         /* of operands or axes */
+    torch_value *boxed;                       /* holds a list that is optional */
     torch_string *word;
 } tly_torch_call;
 
@@ -55,6 +58,9 @@ tally_status tly_torch_look_at(tly_torch_call *c, tly_torch_view *v, const char 
  * of x, and the sizes of x or 1. */
 void tly_torch_place_input(tly_torch_call *c);
 tally_status tly_torch_place_operand(tly_torch_call *c, int32_t number);
+
+/* Checks offsets and states, which are packed, and counts the segments. The sizes are known. */
+tally_status tly_torch_place_segments(tly_torch_call *c);
 
 /* Makes the result, of `dtype` of torch's unless that is -1, and fills it. */
 tally_status tly_torch_compute(tly_torch_call *c, int32_t dtype, torch_tensor **result);

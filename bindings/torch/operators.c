@@ -147,17 +147,19 @@ static tally_status take_word(tly_torch_call *c)
         return tly_torch_fail(c, TALLY_INVALID, d->rank != rank ? "sizes" : "dtype",
                               "the word is not made for this tensor");
     }
-    if (d->carry != 0 || d->segment_dtype != 0) {
-        return tly_torch_fail(c, TALLY_UNSUPPORTED, d->carry != 0 ? "carry" : "segments",
-                              "operators of torch have no such tensors");
+    if (d->carry & TALLY_CARRY_OUT) {
+        return tly_torch_fail(c, TALLY_UNSUPPORTED, "carry", "operators of torch have one result");
     }
     int32_t wanted = 0;
     while (wanted < TALLY_MAX_OPERANDS && d->operands[wanted].dtype != 0) {
         wanted++;
     }
-    return wanted == c->operand_count ? TALLY_OK
-                                      : tly_torch_fail(c, TALLY_INVALID, "usage",
-                                                       "the word has another number of operands");
+    c->operand_count = wanted;
+    c->offsets = d->segment_dtype != 0 ? &c->operands[wanted++] : NULL;
+    c->carry_in = d->carry != 0 ? &c->operands[wanted++] : NULL;
+    return wanted == c->tensor_count ? TALLY_OK
+                                     : tly_torch_fail(c, TALLY_INVALID, "usage",
+                                                      "the word has another number of operands");
 }
 
 static tally_status take_operands(tly_torch_call *c)
@@ -171,20 +173,22 @@ static tally_status take_operands(tly_torch_call *c)
         torch_value value = 0;
         if (tly_torch.list_get(c->list, i, &value) != 0) {
             status = tly_torch_refused(c, "an operand");
-        } else if (i < TALLY_MAX_OPERANDS) {
+        } else if (i < TLY_TORCH_TENSORS) {
             const char field[2] = { (char)('a' + (int)i), 0 };
-            tly_torch_view *v = &c->operands[c->operand_count++];
+            tly_torch_view *v = &c->operands[c->tensor_count++];
             v->handle = tly_torch_pointer(value);
             status = status == TALLY_OK ? tly_torch_look_at(c, v, field) : status;
         } else {
             (void)tly_torch.delete_tensor(tly_torch_pointer(value));
-            status = tly_torch_fail(c, TALLY_INVALID, "usage", "a word has at most 4 operands");
+            status = tly_torch_fail(c, TALLY_INVALID, "usage",
+                                    "a word has at most 4 operands, offsets and states");
         }
     }
     return status;
 }
 
-/* run(Tensor x, Tensor[] operands, str word) */
+/* run(Tensor x, Tensor[] operands, str word): operands, then offsets and states, if the word has
+ * them. */
 static void run(torch_value *stack, uint64_t arguments, uint64_t results)
 {
     (void)arguments;
@@ -204,6 +208,9 @@ static void run(torch_value *stack, uint64_t arguments, uint64_t results)
     }
     for (int32_t i = 0; status == TALLY_OK && i < c.operand_count; i++) {
         status = tly_torch_place_operand(&c, i);
+    }
+    if (status == TALLY_OK) {
+        status = tly_torch_place_segments(&c);
     }
     if (status == TALLY_OK) {
         status = tly_torch_compute(&c, -1, &result);

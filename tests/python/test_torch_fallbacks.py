@@ -39,7 +39,8 @@ def run(before, then="", chosen=()):
 
 
 def test_kernels_in_python():
-    chosen = ["test_torch_operators.py", "test_torch_compile.py::test_compile[word]"]
+    chosen = ["test_torch_operators.py", "test_torch_compile.py::test_compile[word]",
+              *(f"test_torch_segments.py::test_{name}" for name in ("against_rows", "words", "states", "refusals"))]
     run(NO_C, "assert tt.no_c == 'no libtally-torch'", chosen)
 
 
@@ -48,7 +49,9 @@ def test_derivatives_by_what_torch_promises():
     chosen = ["test_torch_operators.py", "test_torch_gradients.py::test_scalars_and_widths",
               "test_torch_gradients.py::test_scans[False-True-cumprod]",
               "test_torch_gradients.py::test_reductions[prod]",
-              "test_torch_gradients.py::test_words[mingru]", "test_torch_gradients.py::test_ties_and_infinities"]
+              "test_torch_gradients.py::test_words[mingru]", "test_torch_gradients.py::test_ties_and_infinities",
+              "test_torch_segments.py::test_against_rows", "test_torch_segments.py::test_words[both]",
+              "test_torch_segments.py::test_states"]
     run(HIDE.format("_AutoDispatchBelowAutograd"), SHOW + """
 import pytest
 import torch.autograd.forward_ad as forward_ad

@@ -5,6 +5,8 @@
  */
 #include "module.h"
 
+#include <string.h>
+
 static const char *text_of(PyObject *word, PyObject **held)
 {
     *held = PyUnicode_AsUTF8String(word);
@@ -50,26 +52,44 @@ static PyObject *describe(PyObject *module, PyObject *word)
     return full != NULL ? Py_BuildValue("(Ns)", full, tally_dtype_name(made)) : NULL;
 }
 
-/* A source as text: "x", "g", "y" or an operand's letter; an earlier step as its number. */
+/* The names of sources, by tally_source; OFFSETS is a number of this file's. */
+enum { OFFSETS = TALLY_SOURCE_G_CARRY + 1 };
+static const char *const names[] = { NULL, "x", "g",        "y",      "a",      "b",
+                                     "c",  "d", "carry_in", "gcarry", "offsets" };
+
+/* A source as text; an earlier step as its number. */
 static PyObject *source(int32_t from)
 {
-    static const char letters[] = "xgyabcd";
     return from >= TALLY_SOURCE_STEP ? PyLong_FromLong(from - TALLY_SOURCE_STEP)
-                                     : PyUnicode_FromStringAndSize(letters + from - 1, 1);
+                                     : PyUnicode_FromString(names[from]);
 }
 
 static PyObject *sources(const tally_gradient_step *step)
 {
+    int32_t all[TALLY_MAX_OPERANDS + 3] = { step->in };
     PyObject *list = PyList_New(0);
-    for (int i = -1; list != NULL && i < TALLY_MAX_OPERANDS; i++) {
-        const int32_t from = i < 0 ? step->in : step->operand[i];
-        PyObject *item = from != TALLY_SOURCE_NONE ? source(from) : NULL;
-        if (from != TALLY_SOURCE_NONE && (item == NULL || PyList_Append(list, item) != 0)) {
+    memcpy(all + 1, step->operand, sizeof step->operand);
+    all[TALLY_MAX_OPERANDS + 1] = step->descriptor.segment_dtype != 0 ? OFFSETS : TALLY_SOURCE_NONE;
+    all[TALLY_MAX_OPERANDS + 2] = step->carry_in;
+    for (int i = 0; list != NULL && i < TALLY_MAX_OPERANDS + 3; i++) {
+        PyObject *item = all[i] != TALLY_SOURCE_NONE ? source(all[i]) : NULL;
+        if (all[i] != TALLY_SOURCE_NONE && (item == NULL || PyList_Append(list, item) != 0)) {
             Py_CLEAR(list);
         }
         Py_XDECREF(item);
     }
     return list;
+}
+
+/* The tally_source of a name; TALLY_SOURCE_NONE: there is none. */
+static tally_source source_of(const char *name)
+{
+    for (int i = TALLY_SOURCE_X; i < OFFSETS; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return (tally_source)i;
+        }
+    }
+    return TALLY_SOURCE_NONE;
 }
 
 static PyObject *steps_as_list(tly_py_state *s, const tally_gradient_step *steps, size_t count)
@@ -93,11 +113,11 @@ static PyObject *gradient(PyObject *module, PyObject *arguments)
 {
     tly_py_state *s = PyModule_GetState(module);
     PyObject *word = NULL;
-    int wrt = 0;
+    const char *wrt = NULL;
     tally_descriptor d;
     tally_error error = TALLY_ERROR_INIT;
     size_t count = 0;
-    if (!PyArg_ParseTuple(arguments, "OC:_gradient", &word, &wrt) || parse(s, word, &d) != 0) {
+    if (!PyArg_ParseTuple(arguments, "Os:_gradient", &word, &wrt) || parse(s, word, &d) != 0) {
         return NULL;
     }
     tally_gradient_step *steps = PyMem_Calloc(TALLY_GRADIENT_MAX, sizeof *steps);
@@ -105,8 +125,7 @@ static PyObject *gradient(PyObject *module, PyObject *arguments)
         return PyErr_NoMemory();
     }
     steps[0].size = sizeof *steps;
-    const int from = wrt == 'x' ? TALLY_SOURCE_X : TALLY_SOURCE_A + (wrt - 'a');
-    const tally_status status = tally_gradient(&d, (tally_source)from, steps, TALLY_GRADIENT_MAX,
+    const tally_status status = tally_gradient(&d, source_of(wrt), steps, TALLY_GRADIENT_MAX,
                                                &count, &error);
     PyObject *list = status == TALLY_OK ? steps_as_list(s, steps, count) : tly_py_raise(s, &error);
     PyMem_Free(steps);
@@ -118,9 +137,12 @@ static PyMethodDef functions[] = {
       "_describe(word)\n--\n\nThe canonical word, and the name of its result's dtype." },
     { "_gradient", gradient, METH_VARARGS,
       "_gradient(word, wrt)\n--\n\n"
-      "The words that compute the gradient with respect to 'x' or an operand's letter, as pairs\n"
-      "of a word and its sources: the input's, then the operands'. A source is 'x', 'g', 'y', a\n"
-      "letter, or the number of an earlier word." },
+      "The words that compute the gradient with respect to 'x', an operand's letter or "
+      "'carry_in',\n"
+      "as pairs of a word and its sources: those of the input, of operands, of offsets and of\n"
+      "states. A source is 'x', 'g', 'y', a letter, 'offsets', 'carry_in', 'gcarry', or the "
+      "number\n"
+      "of an earlier word." },
     { NULL, NULL, 0, NULL },
 };
 

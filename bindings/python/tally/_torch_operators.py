@@ -101,16 +101,22 @@ def transforms():
 def empty(word, x, operands=()):
     """A result that is not computed."""
     word = parse(word)
-    return torch.empty(word.shape(x.shape), dtype=DTYPES[word.out], device=x.device)
+    return torch.empty(word.shape(x.shape, operands), dtype=DTYPES[word.out], device=x.device)
 
 
 def batch(by_word, dims, word, x, operands=()):
     """A batch of calls as one, whose tensors have the batch in front."""
-    tensors = (x, *operands)
+    word, tensors = parse(word), (x, *operands)
     size = next(t.shape[d] for t, d in zip(tensors, dims) if d is not None)
-    x, *operands = (t.unsqueeze(0) if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims))
-    word = parse(word).batched([d is not None and size != 1 for d in dims[1:]])
-    return by_word(word, x.expand(size, *x.shape[1:]), operands)
+    named = {name: (t, d) for name, t, d in zip(word.tensors, tensors, dims)}
+    if "offsets" in named and named["offsets"][1] is not None:
+        raise fault("offsets", "a batch has the same segments in all of its parts", kind=NotImplementedError)
+    x, *operands = (t if name == "offsets" else t.unsqueeze(0) if d is None else t.movedim(d, 0)
+                    for name, (t, d) in named.items())
+    if "carry_in" in named:
+        operands[-1] = operands[-1].expand(size, *operands[-1].shape[1:]).contiguous()
+    text = word.batched([d is not None and size != 1 for name, (_, d) in named.items() if name in LETTERS])
+    return by_word(text, x.expand(size, *x.shape[1:]), operands)
 
 
 def places_of(operands):
@@ -125,7 +131,7 @@ def steps_of(word, places, wrt):
     """The words of a gradient. Operands lie along the dims of their places."""
     word = parse(word)
     text = word.without_keepdims(places)
-    if word.op == "mean":  # its own words would have the number of elements, which is open
+    if word.op == "mean" and not word.is_cut:  # its own words would have the number of elements, which is open
         if "post" in word.values:
             raise fault("post", "gradients of means with post are not made", kind=_tally.Unsupported)
         text = "sum" + text[4:]
@@ -134,24 +140,25 @@ def steps_of(word, places, wrt):
 
 def is_repeated(word, wrt):
     """Whether the gradient is g, once for each element."""
-    return wrt == "x" and word.op in ("sum", "mean") and word.is_linear and "every" not in word.values
+    return wrt == "x" and word.op in ("sum", "mean") and word.is_linear and not word.is_cut
 
 
 @lru_cache(4096)
 def reads_of(word, places, wanted):
-    """The tensors that gradients are made of, besides g. `wanted`: one bool for each of x, a, b, c, d."""
-    wanted = [wrt for wrt, want in zip("xabcd", wanted) if want and not is_repeated(parse(word), wrt)]
+    """The tensors that gradients are made of, besides g. `wanted`: one bool for each tensor of the word."""
+    tensors = parse(word).tensors
+    wanted = [wrt for wrt, want in zip(tensors, wanted) if want and not is_repeated(parse(word), wrt)]
     return sorted({source for wrt in wanted for _, sources in steps_of(word, places, wrt)
                    for source in sources if isinstance(source, str) and source != "g"})
 
 
 class Rule:
-    """How a word's derivatives follow from the tensors of a call, which are x, a, b, c, d, the result y, and g."""
+    """How a word's derivatives follow from the tensors of a call, which are those of the word, the result y, and g."""
 
     def __init__(self, word, x, operands):
         self.text, self.word = word, parse(word)
-        self.shapes = {name: t.shape for name, t in zip("xabcd", (x, *operands))}
-        self.places = places_of(operands)
+        self.shapes = {name: t.shape for name, t in zip(self.word.tensors, (x, *operands))}
+        self.places = places_of(o for name, o in zip(self.word.tensors[1:], operands) if name in LETTERS)
 
     def natural(self, name, t):
         """With the dims that a gradient's words have: none that keepdims left, and none along which an operand is the
@@ -159,6 +166,8 @@ class Rule:
         if name in LETTERS:
             place = self.places[LETTERS.index(name)]
             return t if len(place) == t.ndim else t.reshape([t.shape[d] for d in place])
+        if name in ("offsets", "carry_in"):
+            return t
         if self.word.keepdims and name != "x":
             return t.reshape([t.shape[d] for d in self.word.kept()])
         return t.reshape(1) if t.ndim == 0 and self.word.is_scan else t
@@ -166,7 +175,7 @@ class Rule:
     def pull(self, wrt, tensors, g):
         """The gradient of a tensor."""
         g, shape = self.natural("g", g), self.shapes[wrt]
-        if self.word.op == "mean":
+        if self.word.op == "mean" and not self.word.is_cut:
             g = g / (self.shapes["x"].numel() / max(g.numel(), 1))
         if is_repeated(self.word, wrt):
             for d in self.word.axes:
@@ -194,21 +203,21 @@ class Rule:
         for number, (word, sources) in reversed(list(enumerate(steps))):
             x, *operands = (have[source] for source in sources)
             operands = list(spread(word, operands))
-            rule, own = Rule(word.text, x, operands), dict(zip("xabcd", (x, *operands))) | {"y": have[number]}
-            for name, source in zip("xabcd", sources):
+            rule, own = Rule(word.text, x, operands), dict(zip(word.tensors, (x, *operands))) | {"y": have[number]}
+            for name, source in zip(word.tensors, sources):
                 if source in from_g and number in back:
                     part = rule.pull(name, own, back[number]).reshape(have[source].shape)
                     back[source] = back[source] + part if source in back else part
         t = back.get("g", have["g"]).reshape(tensors["y"].shape)
-        return t / (self.shapes["x"].numel() / max(t.numel(), 1)) if self.word.op == "mean" else t
+        return t / (self.shapes["x"].numel() / max(t.numel(), 1)) if self.word.op == "mean" and not self.word.is_cut else t
 
 
 def spread(word, operands):
-    """Operands with the dims along which they are the same, of size 1."""
-    for letter, operand in zip(LETTERS, operands):
-        for d in range(word.rank):
-            operand = operand if d in word.places[letter] else operand.unsqueeze(d)
-        yield operand
+    """Operands with the dims along which they are the same, of size 1. States are packed."""
+    for name, operand in zip(word.tensors[1:], operands):
+        for d in range(word.rank) if name in LETTERS else ():
+            operand = operand if d in word.places[name] else operand.unsqueeze(d)
+        yield operand.contiguous() if name == "carry_in" else operand
 
 
 class Backward(torch.autograd.Function):
@@ -220,7 +229,7 @@ class Backward(torch.autograd.Function):
         wanted = ctx.needs_input_grad
         first = len(wanted) - ctx.count
         return *[None] * first, *(ctx.rule.pull(name, tensors, g) if want else None
-                                  for name, want in zip("xabcd", wanted[first:]))
+                                  for name, want in zip(ctx.rule.word.tensors, wanted[first:]))
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -228,8 +237,10 @@ class Backward(torch.autograd.Function):
         tangents = tangents[-ctx.count:]
         if rule.word.is_linear:
             return call(rule.text, rule.natural("x", tangents[0])).reshape(y.shape)
-        named = dict(zip("xabcd", tensors)) | {"y": y}
-        return sum(rule.push(name, named, t) for name, t in zip("xabcd", tangents) if t is not None)
+        names = rule.word.tensors
+        named = dict(zip(names, tensors)) | {"y": y}
+        return sum(rule.push(name, named, t) for name, t in zip(names, tangents)
+                   if t is not None and name != "offsets")
 
 
 class Derivative(Backward):
@@ -278,7 +289,7 @@ def forward_levels():
 
 def prepare(ctx, word, tensors, y, wanted):
     ctx.rule, ctx.count = Rule(word, tensors[0], tensors[1:]), len(tensors)
-    named = dict(zip("xabcd", tensors)) | {"y": y}
+    named = dict(zip(ctx.rule.word.tensors, tensors)) | {"y": y}
     ctx.names = reads_of(word, ctx.rule.places, tuple(wanted))
     ctx.save_for_backward(*(named[name] for name in ctx.names))
     if PRIVATE and forward_ad._current_level >= 0:

@@ -64,8 +64,9 @@ def operand(letter, dtype, rank, place):
     return f"{letter}={dtype}{along}"
 
 
-def complete(word, dtype, shape, operands):
-    """The full word of one that may lack dtype, sizes and operands; those are pairs of a dtype and a shape."""
+def complete(word, dtype, shape, operands, offsets=None, carry_in=False):
+    """The full word of one that may lack dtype, sizes, operands, segments and carry. Operands are pairs of a dtype and
+    a shape; `offsets` is their dtype, or None; `carry_in`: whether there are states."""
     op, *parts = word.split(":")
     dtypes = parts.pop(0) if parts and parts[0].split(">")[0] in ("", *DTYPES) else dtype
     dtypes = dtype + dtypes if dtypes[:1] == ">" else dtypes
@@ -86,7 +87,29 @@ def complete(word, dtype, shape, operands):
             options.append(operand(letter, given, len(shape), [d for d, n in enumerate(sizes) if n != 1]))
         elif stated:
             raise fault(letter, "the word has this operand, and no tensor is given")
-    return join(op, dtypes, len(shape), options)
+    return join(op, dtypes, len(shape), with_states(with_segments(options, offsets), carry_in))
+
+
+def with_segments(options, offsets):
+    """Options whose number of segments is open, as the offsets tell it."""
+    stated = [o for o in options if o.partition("=")[0] == "segments"]
+    if offsets is None:
+        if stated:
+            raise fault("segments", "the word has them, and no offsets are given", "offsets=")
+        return options
+    if offsets not in ("i32", "i64") or stated and not stated[0].startswith(f"segments={offsets}/"):
+        raise fault("offsets", f"they are of {offsets}" + (f", and the word says {stated[0]}" if stated else ""),
+                    "offsets.int()")
+    return [o for o in options if o not in stated] + [f"segments={offsets}/?"]
+
+
+def with_states(options, carry_in):
+    stated = [o for o in options if o.partition("=")[0] == "carry"]
+    if stated and stated != ["carry=in"]:
+        raise fault("carry", "operators of torch have one result", kind=_tally.Unsupported)
+    if stated and not carry_in:
+        raise fault("carry", "the word begins with states, and none are given", "carry_in=")
+    return options if stated or not carry_in else options + ["carry=in"]
 
 
 def check_operand(letter, dtype, stated):
@@ -114,8 +137,20 @@ class Word(NamedTuple):
 
     @property
     def is_linear(self):
-        """Whether the result of a sum is the sum of results, so that a tangent goes the same way."""
-        return self.op in ("cumsum", "sum", "mean") and "map" not in self.values and "post" not in self.values
+        """Whether the result of a sum is the sum of results, so that a tangent goes the same way, with no tensor but
+        the input."""
+        others = {"map", "post", "reset", "segments", "carry"}
+        return self.op in ("cumsum", "sum", "mean") and others.isdisjoint(self.values)
+
+    @property
+    def tensors(self):
+        """The names of what the word reads."""
+        more = [name for name, option in (("offsets", "segments"), ("carry_in", "carry")) if option in self.values]
+        return ["x", *(letter for letter in LETTERS if letter in self.values), *more]
+
+    @property
+    def is_cut(self):
+        return "every" in self.values or "segments" in self.values
 
     @property
     def keepdims(self):
@@ -123,12 +158,15 @@ class Word(NamedTuple):
 
     def kept(self):
         """The dims of the input that the result has without keepdims."""
-        return [d for d in range(self.rank) if self.is_scan or "every" in self.values or d not in self.axes]
+        return [d for d in range(self.rank) if self.is_scan or self.is_cut or d not in self.axes]
 
-    def shape(self, sizes):
-        """The result's sizes for the input's, which may be symbols."""
+    def shape(self, sizes, tensors=()):
+        """The result's sizes for the input's, which may be symbols, and for the tensors behind the input."""
         if self.is_scan:
             return list(sizes)
+        if "segments" in self.values:
+            segments = dict(zip(self.tensors[1:], tensors))["offsets"].shape[0] - 1
+            return [segments if d in self.axes else n for d, n in enumerate(sizes)]
         if "every" in self.values:
             return [-(-n // int(self.values["every"])) if d in self.axes else n for d, n in enumerate(sizes)]
         return [1 if d in self.axes else n for d, n in enumerate(sizes) if self.keepdims or d not in self.axes]
@@ -160,9 +198,8 @@ def parse(text):
     rank = 0 if sizes == "scalar" else sizes.count("x") + 1
     options = options_of(rest[0] if rest else "")
     values = dict(o.split("=", 1) for o in options if "=" in o)
-    for name in ("carry", "segments"):
-        if name in values:
-            raise fault(name, "operators of torch have no such tensors", kind=_tally.Unsupported)
+    if values.get("carry", "in") != "in":
+        raise fault("carry", "operators of torch have one result", kind=_tally.Unsupported)
     axes = dims_of(values["axis"]) if "axis" in values else dims_of(values.get("axes"), rank)
     places = {letter: dims_of(values.get(letter, "").partition("/")[2] or None, rank) for letter in LETTERS}
     return Word(canonical, op, dtypes, rank, tuple(options), values, out, axes, places)

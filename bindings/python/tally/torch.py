@@ -48,10 +48,14 @@ class Elements:
 
 def computed(word, x, operands=()):
     """A kernel in Python, of packed copies."""
-    y, full = empty(word, x), parse(word).with_places(places_of(operands)).split(":")
+    y, parsed = empty(word, x, operands), parse(word)
+    named = dict(zip(parsed.tensors[1:], operands))
+    full = parsed.with_places(places_of(o for name, o in named.items() if name in LETTERS)).split(":")
     full[2] = "x".join(map(str, x.shape)) or "scalar"
-    packed = {letter: Elements(o) for letter, o in zip(LETTERS, operands)}
-    _tally.kernel(":".join(full))(Elements(x), Elements(y), **packed)
+    if "offsets" in named:
+        full[3] = full[3].replace("/?", f"/{len(named['offsets']) - 1}")
+        y.zero_()  # outside of all segments nothing is written
+    _tally.kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
     return y
 
 
@@ -132,7 +136,8 @@ def register_public_autograd(name):
 
     def backward(ctx, g):
         tensors = dict(zip(ctx.names, ctx.saved_tensors))
-        of_x, *others = (ctx.rule.pull(name, tensors, g) if want else None for name, want in zip("xabcd", ctx.wanted))
+        of_x, *others = (ctx.rule.pull(name, tensors, g) if want else None
+                         for name, want in zip(ctx.rule.word.tensors, ctx.wanted))
         return (of_x, others, None) if name == "run" else (of_x, *[None] * (len(operators[name]._schema.arguments) - 1))
 
     torch.library.register_autograd(f"tally::{name}", backward, setup_context=setup_context, lib=library)
@@ -251,11 +256,15 @@ for _name in operators:
         globals()[_name].__name__ = globals()[_name].__qualname__ = _name
 
 
-def run(word, x, a=None, b=None, c=None, d=None):
+def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None):
     """What a word computes of a tensor and its operands, with gradients for all of them.
 
     The word may lack the dtype, the sizes and the operands, which the tensors have: "cumsum:axis=1,map=x*a". Operands
-    are broadcast against x; numbers serve, too."""
+    are broadcast against x; numbers serve, too.
+
+    offsets: int32 or int64, which cut the axis into segments; one more than there are segments. carry_in: the states
+    that a scan begins with, of the shape of x with size 1, or the number of segments, on the axis. The word may lack
+    segments= and carry=in."""
     given = [t for t in (a, b, c, d) if t is not None]
     if any(t is not None for t in (a, b, c, d)[len(given):]):
         raise fault("usage", "operands are a, b, c, d in this order, without gaps")
@@ -268,13 +277,17 @@ def run(word, x, a=None, b=None, c=None, d=None):
             t = t.unsqueeze(0)
         tensors.append(_checked(t))
     operands = [(dtype_of(t, letter), t.shape) for letter, t in zip(LETTERS, tensors)]
-    return call(complete(word, dtype_of(x), x.shape, operands), _checked(x), tensors)
+    of_offsets = None if offsets is None else dtype_of(offsets, "offsets")
+    word = complete(word, dtype_of(x), x.shape, operands, of_offsets, carry_in is not None)
+    more = [_checked(t).contiguous() for t in (offsets, carry_in) if t is not None]
+    return call(word, _checked(x), tensors + more)
 
 
-def linrec(x, coef, dim, exclusive=False, reverse=False):
-    """The linear recurrence y[i] = coef[i]*y[i-1] + x[i] along `dim`. coef is broadcast against x."""
+def linrec(x, coef, dim, exclusive=False, reverse=False, *, offsets=None, carry_in=None):
+    """The linear recurrence y[i] = coef[i]*y[i-1] + x[i] along `dim`. coef is broadcast against x. `offsets` cut `dim`
+    into segments, and `carry_in` are the states to begin with."""
     flags = ",exclusive" * bool(exclusive) + ",reverse" * bool(reverse)
-    return run(f"linrec:axis={dim}{flags}", x, coef)
+    return run(f"linrec:axis={dim}{flags}", x, coef, offsets=offsets, carry_in=carry_in)
 
 
 # --- the plain functions ---------------------------------------------------------------------------------------------
