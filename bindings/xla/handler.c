@@ -174,6 +174,19 @@ static tally_status take(const tly_xla_tensor *tensors, int count, const xla_buf
     return TALLY_OK;
 }
 
+/* Whether elements of a scan lie outside of all segments: their results, which nothing writes, are
+ * 0. The offsets need not be right. */
+static int leaves_elements(const tly_xla_prepared *p, const void *offsets)
+{
+    const int32_t *narrow = offsets;
+    const int64_t *wide = offsets;
+    if (p->scanned < 0) {
+        return 0;
+    }
+    return p->offsets == TALLY_I32 ? narrow[0] != 0 || narrow[p->segments] != p->scanned
+                                   : wide[0] != 0 || wide[p->segments] != p->scanned;
+}
+
 static tally_status run(const xla_call *call, tally_error *e)
 {
     tally_buffers buffers = TALLY_BUFFERS_INIT;
@@ -193,7 +206,11 @@ static tally_status run(const xla_call *call, tally_error *e)
     }
     if (status == TALLY_OK) {
         const tly_xla_tensor *out = &p->result[0];
-        tly_huge_pages(buffers.out, (size_t)out->count * tally_dtype_bytes(out->dtype));
+        const size_t bytes = (size_t)out->count * tally_dtype_bytes(out->dtype);
+        tly_huge_pages(buffers.out, bytes);
+        if (leaves_elements(p, buffers.offsets)) {
+            memset(buffers.out, 0, bytes);
+        }
         status = tally_kernel_run_buffers(p->kernel, &buffers, &options, e);
     }
     tly_xla_release(p);

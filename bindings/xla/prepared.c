@@ -127,6 +127,10 @@ static tally_status list_tensors(tly_xla_prepared *p, const tally_descriptor *d,
         *t++ = of("carry_out", state, offsetof(tally_buffers, carry_out), states, states_rank, ~0u);
     }
     p->results = (int)(t - p->result);
+    const int is_scan = d->segment_dtype != 0 && tally_op_is_scan((tally_op)d->op);
+    p->scanned = is_scan ? d->sizes[d->axis < 0 ? d->axis + d->rank : d->axis] : -1;
+    p->segments = d->segments;
+    p->offsets = (tally_dtype)d->segment_dtype;
     return TALLY_OK;
 }
 

@@ -27,7 +27,9 @@ typedef struct tly_xla_prepared {
     int is_kept; /* as long as the process lives */
     int arguments, results;
     tly_xla_tensor argument[TLY_XLA_ARGUMENTS], result[TLY_XLA_RESULTS];
-    int64_t rank, sizes[TLY_XLA_DIMS];
+    int64_t scanned; /* the size of the axis of a scan in segments; -1: the word is none */
+    int64_t segments, rank, sizes[TLY_XLA_DIMS];
+    tally_dtype offsets;
     size_t bytes;
     char word[];
 } tly_xla_prepared;

@@ -117,9 +117,29 @@ def test_what_has_no_gradient():
     x = jnp.asarray([1., 3, 2])
     assert jax.grad(lambda v: tj.max(v) * tj.argmax(v))(x).tolist() == [0, 1, 0]
     assert jax.grad(lambda v: v[0] * tj.cumsum(jnp.asarray([1, 2]))[1])(x).tolist() == [3, 0, 0]
-    pieces = tj.kernel("cumsum:f64:3:axis=0,carry=in+out")
-    with pytest.raises(tally.Unsupported, match="carry: gradients of words with carry are not made"):
-        jax.grad(lambda v: pieces(v, jnp.zeros(1))[0].sum())(x)
+    pieces = tj.kernel("cumlogsumexp:f64:3:axis=0,carry=in+out")
+    with pytest.raises(tally.Unsupported, match="carry: a state of cumlogsumexp is a pair"):
+        jax.grad(lambda v: pieces(v, jnp.asarray([[0., 1.]]))[0].sum())(x)
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 3, 4, 9], [2, 2, 5, 6, 8]])
+def test_segments(rng, offsets):
+    """With empty segments, with one element, and with elements outside of all."""
+    x, offsets = distinct(rng, 9, 2) / 9, jnp.asarray(offsets, "int32")
+    for word in ("cumsum:f64:9x2:axis=0", "cumprod:f64:9x2:axis=0,reverse,exclusive", "sum_square:f64:9x2:axes=0",
+                 "mean:f64:9x2:axes=0", "max:f64:9x2:axes=0", "prod:f64:9x2:axes=0"):
+        function = tj.kernel(word + ",segments=i32/4")
+        filled = jnp.flatnonzero(jnp.diff(offsets) > 0) if "axes" in word else jnp.arange(9)
+        check_grads(lambda v: function(v, offsets)[filled], (x,), order=2, modes=["rev"], atol=1e-4, rtol=1e-4)
+
+
+def test_states(rng):
+    x, a, state = distinct(rng, 5, 2) / 9, distinct(rng, 5, 2) / 9, distinct(rng, 1, 2)
+    for word in ("linrec:f64:5x2:axis=0,a=f64", "cumprod:f64:5x2:axis=0,a=f64,map=x*a,reverse"):
+        check(tj.kernel(word + ",carry=in"), x, a, state)
+        pieces = tj.kernel(word + ",carry=in+out")
+        check(lambda *t: jnp.concatenate(pieces(*t)), x, a, state)
+        check(lambda *t: pieces(*t)[1], x, a, state)
 
 
 def test_words(rng):

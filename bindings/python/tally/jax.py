@@ -81,9 +81,14 @@ def _function(word):
 
 # ---- gradients -----------------------------------------------------------------------------------
 
-_LETTERS = "xabcd"
 # A last step that only repeats the gradient along reduced axes; XLA does that without a kernel.
 _SPREAD = _re.compile(r"sum:[^:]+:[^:]+:axes=none,a=\w+(?:/[0-9+none]+)?,map=a(?:/([0-9]+))?")
+
+
+@_functools.lru_cache(maxsize=4096)
+def _names(word):
+    """The tensors that a word reads, by the names that gradients have for them."""
+    return ["x" if name == "in" else name for name, _, _ in _tally._tensors(word) if name not in _RESULTS]
 
 
 def _steps(word, name):
@@ -94,9 +99,10 @@ def _steps(word, name):
 
 
 def _forward(word, *arrays):
-    values = dict(zip(_LETTERS, (array.value for array in arrays)))
-    wanted = {name: None for name, array in zip(_LETTERS, arrays) if array.perturbed}
-    result = values["y"] = _function(word)(*values.values())
+    values = dict(zip(_names(word), (array.value for array in arrays)))
+    wanted = {name: None for name, array in zip(_names(word), arrays) if array.perturbed}
+    result = _function(word)(*values.values())
+    values["y"] = result[0] if isinstance(result, (list, tuple)) else result
     used = {source for name in wanted for step in _steps(word, name) for source in step[2]}
     kept = {name: value for name, value in values.items() if name in used}
     return result, (wanted, kept, [None] * len(arrays))
@@ -104,11 +110,13 @@ def _forward(word, *arrays):
 
 def _backward(word, residuals, gradient):
     wanted, kept, gradients = residuals
-    if not isinstance(gradient, _SymbolicZero):
+    given = gradient if isinstance(gradient, (list, tuple)) else [gradient]
+    if not all(isinstance(part, _SymbolicZero) for part in given):
         known = {}
+        given = [_jnp.zeros(part.shape, part.dtype) if isinstance(part, _SymbolicZero) else part for part in given]
         for name in wanted:
-            values = dict(kept, g=gradient)
-            gradients[_LETTERS.index(name)] = _differentiate(word, name, values, known)
+            values = dict(kept, **dict(zip(("g", "gcarry"), given)))
+            gradients[_names(word).index(name)] = _differentiate(word, name, values, known)
     return tuple(gradients)
 
 
@@ -143,7 +151,7 @@ def kernel(word):
     It takes the arrays that the word has of in, a, b, c, d, offsets and carry_in, in this order,
     and returns out, or out and carry_out. All have the dtypes and shapes of the word; sizes of 1
     may be left out. Strides are refused. The function can be transformed by jit, vmap and grad.
-    vmap is not for segments, and carries have no gradient.
+    vmap is not for segments.
     """
     function = _function(word)
     tensors = [tensor for tensor in _tally._tensors(word) if tensor[0] not in _RESULTS]
