@@ -540,6 +540,9 @@ static const struct {
       "da=sum:f32:4x9:axes=0\n" },
     { "sum:f32:4x9:axes=1,segments=i32/3", TALLY_SOURCE_X,
       "dx=cumsum:f32:4x9:axis=1,map=0,segments=i32/3,carry=in\n" },
+    { "mean:f32:?x9:axes=0", TALLY_SOURCE_X,
+      "n=sum:f32:?x9:axes=0,map=1\n"
+      "dx=sum:f32:?x9:axes=none,a=f32/1,b=f32/1,map=a/b\n" },
     { "mean:f16:?x9:axes=0,every=3", TALLY_SOURCE_X,
       "n=sum:f16>f32:?x9:axes=0,map=1,every=3\n"
       "t1=sum:f16>f32:?x9:axes=none,a=f32,map=x/a\n"
@@ -652,7 +655,6 @@ static const struct {
     { "cumlogsumexp:f32:8:axis=0,carry=in", TALLY_SOURCE_CARRY_IN, TALLY_UNSUPPORTED, "carry" },
     { "cumlogsumexp:f32:8:axis=0,carry=out", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "carry" },
     { "cumsum:f32:8:axis=0,a=i64,reset=a", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "reset" },
-    { "mean:f32:?", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
     { "cumprod:f32:?x4:axis=1,out=8x1", TALLY_SOURCE_X, TALLY_UNSUPPORTED, "sizes" },
 };
 

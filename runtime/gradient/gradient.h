@@ -33,7 +33,7 @@ enum {
     TLY_T_RESULT,                               /* r: the forward word without `post` */
     TLY_T_SPREAD,                               /* s: the result of each element's segment */
     TLY_T_TIES,                                 /* n: how many elements equal the result, or of
-                                                    a mean in segments how many there are */
+                                                    a mean how many there are */
     TLY_T_STEPS,                                /* all others */
 };
 

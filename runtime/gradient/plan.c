@@ -169,7 +169,7 @@ static tly_draft plan_product(tly_gradient *g, tly_node h)
     return draft_product(g, all_dims(g), tly_product_axis(g), g->u, factor);
 }
 
-/* The number of elements of which a mean is made. */
+/* The number of elements of which a mean is made; a step counts them if a size is open. */
 static tly_node count_elements(tly_gradient *g)
 {
     double count = 1;
@@ -177,9 +177,7 @@ static tly_node count_elements(tly_gradient *g)
         if (g->full.axes >> d & 1) {
             count *= (double)g->full.sizes[d];
             if (g->full.sizes[d] == TALLY_OPEN_SIZE) {
-                TLY_GIVE_UP(g, TALLY_UNSUPPORTED, "sizes",
-                            "the gradient of a mean divides by its number of elements, and a size "
-                            "is open");
+                return tly_leaf(g, TLY_T_TIES);
             }
         }
     }

@@ -40,7 +40,7 @@ def run(before, then="", chosen=()):
 
 def test_kernels_in_python():
     chosen = ["test_torch_operators.py", "test_torch_compile.py::test_compile[word]",
-              *(f"test_torch_segments.py::test_{name}" for name in ("against_rows", "words", "states", "refusals"))]
+              *(f"test_torch_segments.py::test_{name}" for name in ("against_rows", "words[both]", "refusals"))]
     run(NO_C, "assert tt.no_c == 'no libtally-torch'", chosen)
 
 
@@ -50,8 +50,7 @@ def test_derivatives_by_what_torch_promises():
               "test_torch_gradients.py::test_scans[False-True-cumprod]",
               "test_torch_gradients.py::test_reductions[prod]",
               "test_torch_gradients.py::test_words[mingru]", "test_torch_gradients.py::test_ties_and_infinities",
-              "test_torch_segments.py::test_against_rows", "test_torch_segments.py::test_words[both]",
-              "test_torch_segments.py::test_states"]
+              "test_torch_segments.py::test_against_rows", "test_torch_segments.py::test_words[both]"]
     run(HIDE.format("_AutoDispatchBelowAutograd"), SHOW + """
 import pytest
 import torch.autograd.forward_ad as forward_ad

@@ -86,9 +86,8 @@ def test_scalars_and_widths():
         torch.testing.assert_close(got.double(), want, rtol=2e-2, atol=1e-2)
 
 
-def test_means_with_post_are_refused():
-    with pytest.raises(NotImplementedError, match="^post: "):
-        tt.run("mean:axes=0,post=y*y", torch.rand(3, requires_grad=True)).backward()
+def test_means_with_post():
+    checks(lambda v: tt.run("mean:axes=0,keepdims,map=x*x,post=y*y", v), distinct(3, 2).requires_grad_())
 
 
 def test_ties_and_infinities():

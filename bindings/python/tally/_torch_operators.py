@@ -131,11 +131,12 @@ def steps_of(word, places, wrt):
     """The words of a gradient. Operands lie along the dims of their places."""
     word = parse(word)
     text = word.without_keepdims(places)
-    if word.op == "mean" and not word.is_cut:  # its own words would have the number of elements, which is open
-        if "post" in word.values:
-            raise fault("post", "gradients of means with post are not made", kind=_tally.Unsupported)
-        text = "sum" + text[4:]
-    return gradient(text, wrt)
+    return gradient("sum" + text[4:] if is_divided(word) else text, wrt)
+
+
+def is_divided(word):
+    """Whether the gradient is that of a sum, divided by the number of elements, which a word would count."""
+    return word.op == "mean" and not word.is_cut and "post" not in word.values
 
 
 def is_repeated(word, wrt):
@@ -175,7 +176,7 @@ class Rule:
     def pull(self, wrt, tensors, g):
         """The gradient of a tensor."""
         g, shape = self.natural("g", g), self.shapes[wrt]
-        if self.word.op == "mean" and not self.word.is_cut:
+        if is_divided(self.word):
             g = g / (self.shapes["x"].numel() / max(g.numel(), 1))
         if is_repeated(self.word, wrt):
             for d in self.word.axes:
@@ -209,7 +210,7 @@ class Rule:
                     part = rule.pull(name, own, back[number]).reshape(have[source].shape)
                     back[source] = back[source] + part if source in back else part
         t = back.get("g", have["g"]).reshape(tensors["y"].shape)
-        return t / (self.shapes["x"].numel() / max(t.numel(), 1)) if self.word.op == "mean" and not self.word.is_cut else t
+        return t / (self.shapes["x"].numel() / max(t.numel(), 1)) if is_divided(self.word) else t
 
 
 def spread(word, operands):

@@ -81,8 +81,7 @@ typedef struct tally_gradient_step {
  *
  * - for cumlogsumexp with `carry=out`, and with respect to its `carry_in`: such a state is a pair;
  * - if an operand of `reset` does not fit the type of expressions without loss;
- * - for means over open sizes without segments, and for strides that an operand would need beside
- *   open sizes;
+ * - for strides that an operand would need beside open sizes;
  * - if the gradient needs more than TALLY_GRADIENT_MAX steps.
  *
  * On failure nothing except *error is written. Thread-safe.
