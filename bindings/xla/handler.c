@@ -180,7 +180,7 @@ static int leaves_elements(const tly_xla_prepared *p, const void *offsets)
 {
     const int32_t *narrow = offsets;
     const int64_t *wide = offsets;
-    if (p->scanned < 0) {
+    if (p->scanned < 0 || offsets == NULL) {
         return 0;
     }
     return p->offsets == TALLY_I32 ? narrow[0] != 0 || narrow[p->segments] != p->scanned
