@@ -154,13 +154,15 @@ static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const
 }
 
 /* f32 of 8, 24, 128 past the cache, of a copy, by 2 and 8 KiB: AVX-512 .84, .83, .82 and .90,
- * .90, .90, by 16 KiB of 8 .90, of 24 .80; AVX2 24 .82, .77, 128 .89, .93; f16 of 32 .70, .71
- * (Zen 5). */
+ * .90, .90, by 16 KiB of 8 .90, of 24 .80; AVX2 24 .82, .77, 128 .89, .93; f16 of 32 .70, .71.
+ * Rows of four vectors that are a step each: sums of f32 by 2, 3, 4, 6, 8 KiB .93, 1.0, 1.0, .84,
+ * .79, products .92, .98, .98, .82, .78, of 21 other lengths none so (Zen 5). */
 static int32_t choose_short_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    (void)p;
-    (void)plan;
-    return t->vector_bytes == 64 ? 8192 : 2048;
+    enum { STEP_BYTES = 256 };
+    const int is_four = p->rows.length * (int)tly_element_bytes(p, TLY_IN) == STEP_BYTES &&
+                        tly_short_vectors_by_rows(p, plan->lanes) * t->vector_bytes == STEP_BYTES;
+    return t->vector_bytes != 64 ? 2048 : is_four ? 4096 : 8192;
 }
 
 /* Chains side by side; what is unrolled whole is at most 128 elements. */

@@ -108,7 +108,7 @@ enum {
      * the narrowest vectors. */
     TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_INTERLEAVE + 1) / TLY_LEAST_LANES * 2,
 
-    TLY_SHORT_MOST_VECTORS = TLY_EVEN_ROW / TLY_LEAST_LANES, /* a row */
+    TLY_SHORT_MOST_VECTORS = TLY_MEDIUM_ROW / TLY_LEAST_LANES + 1, /* a row */
 
     TLY_COLUMNS_MOST_STEPS = 8, /* a pass */
     TLY_COLUMNS_MOST_LINES = 4,

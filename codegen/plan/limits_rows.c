@@ -152,19 +152,21 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
 static int is_long(const tly_problem *p, const tly_target *t)
 {
     enum { LONG_OF_FOURS = 48 };
-    int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || p->tensor[TLY_IN].dtype == TALLY_BF16;
-    int fours = t->vector_bytes == 16 && !narrow;
-    int most = narrow ? 8 : 16; /* vectors */
+    const int lanes = t->vector_bytes / (int)tly_lane_bytes(p), masks = t->mask_bytes == 1;
+    const int is_bf16 = p->tensor[TLY_IN].dtype == TALLY_BF16;
+    const int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || is_bf16;
+    const int fours = t->vector_bytes == 16 && !narrow;
     if (p->rows.length > TLY_SHORT_ROW)
-        return tly_multiplies_integers(p) || p->acc == TALLY_F64 ||
-               p->rows.length * (int)tally_dtype_bytes((tally_dtype)p->acc) >
-                   most * t->vector_bytes;
+        return tly_short_vectors_by_rows(p, lanes) == 0 || (is_bf16 && !masks);
     if (p->rows.length > 0)
         return fours && p->rows.length >= LONG_OF_FOURS;
     if (tly_has_expression(p, TLY_EXPRESSION_POST) && tly_is_checked_as(p, TLY_CHECK_PRODUCTS) &&
-        t->mask_bytes != 1)
+        !masks)
         return 1;
-    return !p->rows.is_medium || p->acc == TALLY_F64 || fours || tly_multiplies_integers(p);
+    if (!p->rows.is_medium || masks)
+        return !p->rows.is_medium;
+    return p->acc == TALLY_F64 || fours || tly_multiplies_integers(p) ||
+           (narrow && t->vector_bytes == 32);
 }
 
 static int is_wanted(const tly_problem *p, const tly_target *t)

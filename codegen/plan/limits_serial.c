@@ -42,8 +42,10 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
     int most = t->vector_bytes == 16 ? 4 : 1;
     if (lanes == 2 || (tly_is_wide_product(p) && !t->has_mul64))
         most = TLY_SHORT_ROW;
-    int length = p->rows.length;
-    return length > 0 && (length <= most || (tly_multiplies_integers(p) && length > lanes));
+    const int length = p->rows.length;
+    const int waits = tly_multiplies_integers(p) && length > lanes && length <= TLY_EVEN_ROW &&
+                      t->mask_bytes != 1 && tly_short_vectors_by_rows(p, lanes) == 0;
+    return length > 0 && (length <= most || waits);
 }
 
 static int is_wanted(const tly_problem *p, const tly_target *t)

@@ -50,8 +50,10 @@ int tly_takes_apart(int32_t op, int ordered, int64_t step, int64_t lanes)
 static void specialise_rows(tly_problem *p, const tly_geometry *g)
 {
     const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.contiguous;
-    const int is_short = g->length <= TLY_SHORT_ROW ||
-                         (dense && g->length == TLY_EVEN_ROW && !serial);
+    const int goes_on = p->carry || tly_tells_index(p->op);
+    const int is_even = g->length == TLY_EVEN_ROW ||
+                        (!goes_on && g->length <= TLY_MEDIUM_ROW && g->length % TLY_EVEN_STEP == 0);
+    const int is_short = g->length <= TLY_SHORT_ROW || (dense && is_even && !serial);
     if (p->interleave > 1 || (p->carry && g->length == 0)) {
         return;
     }
@@ -60,7 +62,7 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
      * cumargmax:f32>i32 by chains or vectors along rows, and so, ns an element from L2: rows
      * of 3, 8, 16, 24, 32, 64, 128 1.34, .81, .28, .56, .36, .24, .22 and .63, .20, .20, .20, .20,
      * .20, .20 (Zen 5, AVX-512, minima). */
-    if ((p->carry || tly_tells_index(p->op)) && dense) {
+    if (goes_on && dense) {
         const int is_stream = p->carry && !serial && !p->resets && !tly_tells_index(p->op) &&
                               !tly_ops[p->op].has_coef;
         p->rows.least = is_short && g->outer_rank > 0 ? power_within(g->length) : 0;

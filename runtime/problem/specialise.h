@@ -9,11 +9,14 @@
 
 #include "problem.h"
 
-/* Rows up to this many elements have their length as a literal, and dense ones of TLY_EVEN_ROW. */
+/* Rows up to this many elements have their length as a literal, and dense ones of TLY_EVEN_ROW; of
+ * words without a carry and without indices also dense ones of whole TLY_EVEN_STEPs, up to
+ * TLY_MEDIUM_ROW. */
 #define TLY_SHORT_ROW 64
 #define TLY_EVEN_ROW 128
+#define TLY_EVEN_STEP 32
 
-/* Longer dense rows, up to this many elements, share one kernel for all lengths. */
+/* Longer dense rows, up to this many elements, share one kernel for all other lengths. */
 #define TLY_MEDIUM_ROW 255
 
 /* Packed columns are a fact up to TLY_FEW_COLUMNS_MOST lanes; where rows are whole lines of
