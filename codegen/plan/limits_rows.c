@@ -148,7 +148,10 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
  * of them, which fall below the range, .22, .50 and .19, .35), f16 AVX-512 .19 and .10, AVX2 .20
  * and .24, f64 .20 and .13 (past the cache .35 and .36), AVX2 .22 and .22. i32 products of 100,
  * AVX-512, AVX2, SSE .54, .80, 1.39 and .44, .57, .94. Products with post, AVX2, of a move: rows of
- * 96, 100, 192 .44, .39, .64 and .44, .43, .47 (Zen 4). */
+ * 96, 100, 192 .44, .39, .64 and .44, .43, .47 (Zen 4). Of a copy, in cache, by the short rows'
+ * template first (Zen 5): AVX-512 f64 of 72, 100, 200 1.1, 1.1, 1.1 and .63, .74, 1.2, of 128 2.5
+ * and 1.5, i32 products of 128 1.4 and 1.0; AVX2 f32 of 128 1.26 and .83, f16 of 72, 100, 200 .17,
+ * .18, .17 and .18, .23, .28, bf16 of 96, 128 .20, .32 and .20, .35. */
 static int is_long(const tly_problem *p, const tly_target *t)
 {
     enum { LONG_OF_FOURS = 48 };
@@ -157,7 +160,8 @@ static int is_long(const tly_problem *p, const tly_target *t)
     const int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || is_bf16;
     const int fours = t->vector_bytes == 16 && !narrow;
     if (p->rows.length > TLY_SHORT_ROW)
-        return tly_short_vectors_by_rows(p, lanes) == 0 || (is_bf16 && !masks);
+        return tly_short_vectors_by_rows(p, lanes) == 0 ||
+               (is_bf16 && !masks && p->rows.length >= TLY_EVEN_ROW);
     if (p->rows.length > 0)
         return fours && p->rows.length >= LONG_OF_FOURS;
     if (tly_has_expression(p, TLY_EXPRESSION_POST) && tly_is_checked_as(p, TLY_CHECK_PRODUCTS) &&

@@ -35,7 +35,10 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
  * f64 SSE, rows of 8 and 33 1.49, 1.44 and .77, .80 (past the cache 1.44, 1.44 and 1.59, 1.97);
  * f32 SSE .78, .61 and .44, .48, but past the cache .72, .88 and 1.25, 1.21. Integer products of
  * more than a vector wait for each other: i32, rows of 33, AVX-512, AVX2, SSE .57, .80, 1.4 and
- * .47, .48, .48; i64 1.58, 1.84, 2.6 and .58, .64, .63; of 8 .38, 1.25, 2.5 and .55, .53, .77. */
+ * .47, .48, .48; i64 1.58, 1.84, 2.6 and .58, .64, .63; of 8 .38, 1.25, 2.5 and .55, .53, .77. But
+ * of a copy (Zen 5) i32 of 24, 33, 64 AVX-512 1.3, .81, 1.5 and .60, .45, .35, AVX2 .99, .38, .96
+ * and .55, .43, .33, SSE of 16, 33 .83, .20 and .55, .41; i64 of 16, 33 AVX-512 2.0, 1.1 and 1.2,
+ * .87. */
 static int takes_chains(const tly_problem *p, const tly_target *t)
 {
     int lanes = t->vector_bytes / (int)tally_dtype_bytes((tally_dtype)p->acc);
