@@ -134,6 +134,19 @@ static LLVMValueRef binary(tly_lowering *l, const kir_inst *inst)
                           tly_operand(l, inst, 0), tly_operand(l, inst, 1), "");
 }
 
+/* LLVM 19 takes lanes of a quotient for 0 if, while it selects instructions, it finds both operands
+ * to be 0, as of (a<a)/(a==x) with AVX-512's masks. So it is not told what it divides by, but for
+ * numbers. The fence is no instruction. */
+static LLVMValueRef divide(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef divisor = tly_operand(l, inst, 1);
+    LLVMTypeRef type = LLVMTypeOf(divisor);
+    if (inst->type.lanes > 1 && !(LLVMIsConstant(divisor) && !LLVMIsNull(divisor))) {
+        divisor = tly_lower_intrinsic(l, "llvm.arithmetic.fence", &type, 1, &divisor, 1);
+    }
+    return LLVMBuildFDiv(l->builder, tly_operand(l, inst, 0), divisor, "");
+}
+
 static LLVMValueRef intrinsic(tly_lowering *l, const kir_inst *inst)
 {
     LLVMValueRef operands[2];
@@ -307,20 +320,6 @@ LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lane
                                                          LLVMConstVector(mask, lanes), "");
     }
     return result;
-}
-
-/* LLVM 19 takes 0/0 for 0 where it finds out while it selects instructions that both are 0, as of
- * (a<a)/(a==x) with AVX-512's masks. So it is not told what a vector is divided by, but for
- * numbers. */
-static LLVMValueRef divide(tly_lowering *l, const kir_inst *inst)
-{
-    LLVMValueRef divisor = tly_operand(l, inst, 1);
-    const int number = LLVMIsConstant(divisor) && !LLVMIsNull(divisor);
-    if (!number && inst->type.lanes > 1 && l->arch->has_vectors) {
-        const unsigned bits = kir_kind_bits((kir_kind)inst->type.kind);
-        divisor = tly_lower_keep(l, divisor, inst->type.lanes, bits);
-    }
-    return LLVMBuildFDiv(l->builder, tly_operand(l, inst, 0), divisor, "");
 }
 
 static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
