@@ -243,9 +243,9 @@ static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 }
 
 /* Whether registers of flags while they are loaded, or of long vectors' windows with heads, keep
- * other tiles away. By the model of tools/isa/rows, one row on an H100, part of a copy: f32 sums, flags
- * of u8, by 8 and 6 vectors .58, .84; f16 sums, every=7, by 4 and 3 .78, .88. Other f32 sums are
- * as they were or worse: cut by offsets .85, .70. */
+ * other tiles away. By the model of tools/isa/rows, one row on an H100, part of a copy: f32 sums,
+ * flags of u8, by 8 and 6 vectors .58, .84; f16 sums, every=7, by 4 and 3 .78, .88. Other f32 sums
+ * are as they were or worse: cut by offsets .85, .70. */
 static int waits_by_less(const tly_problem *p, const tly_gpu_plan *plan)
 {
     return tly_window_heads(p) > 0 && (p->resets || plan->vector >= 8);
