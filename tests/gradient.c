@@ -550,7 +550,7 @@ static const struct {
     { "max:f32:9:axes=0,segments=i32/3", TALLY_SOURCE_X,
       "s=cumsum:f32:9:axis=0,map=0,segments=i32/3,carry=in\n"
       "n=sum:f32:9:a=f32,map=where(x==a,1,0),segments=i32/3\n"
-      "t1=sum:f32:3:axes=none,a=f32,map=x/a\n"
+      "t1=sum:f32:3:axes=none,a=f32,map=where(a==0,0,x/a)\n"
       "dx=cumsum:f32:9:axis=0,a=f32,map=0,post=where(x==a,y,0),segments=i32/3,carry=in\n" },
     { "cumsum:f32:8:axis=0,a=u8,reset=a", TALLY_SOURCE_X,
       "dx=linrec:f32:8:axis=0,exclusive,reverse,a=u8,map=where(a,0,x),coef=where(a,0,1),post=x+"

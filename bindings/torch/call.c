@@ -105,20 +105,32 @@ tally_status tly_torch_place_operand(tly_torch_call *c, int32_t number)
     return TALLY_OK;
 }
 
-static tally_status check_packed(tly_torch_call *c, const tly_torch_view *v, const char *field,
-                                 int32_t dtype, int64_t count)
+/* "[2, 3]" */
+static void write_sizes(char *text, size_t size, int32_t rank, const int64_t *sizes)
 {
-    char message[128];
-    int64_t steps[TALLY_MAX_RANK], have = 1;
-    for (int32_t i = 0; i < v->rank; i++) {
-        have *= v->sizes[i];
+    size_t used = 0;
+    for (int32_t i = 0; i < rank && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i > 0 ? ", " : "",
+                                 (long long)sizes[i]);
     }
-    if (v->dtype == dtype && have == count && packed(v->rank, v->sizes, v->strides, steps)) {
+    text[rank > 0 ? size - 1 : 0] = 0;
+}
+
+static tally_status check_packed(tly_torch_call *c, const tly_torch_view *v, const char *field,
+                                 int32_t dtype, int32_t rank, const int64_t *sizes)
+{
+    char message[160], have[48], want[48];
+    int64_t steps[TALLY_MAX_RANK];
+    if (v->dtype == dtype && v->rank == rank &&
+        memcmp(v->sizes, sizes, (size_t)rank * sizeof *sizes) == 0 &&
+        packed(v->rank, v->sizes, v->strides, steps)) {
         return TALLY_OK;
     }
-    (void)snprintf(message, sizeof message, "%lld elements of %s, and not %lld packed ones of %s",
-                   (long long)have, tally_dtype_name((tally_dtype)v->dtype), (long long)count,
-                   tally_dtype_name((tally_dtype)dtype));
+    write_sizes(have, sizeof have, v->rank, v->sizes);
+    write_sizes(want, sizeof want, rank, sizes);
+    (void)snprintf(message, sizeof message, "%s of shape [%s], and not packed %s of shape [%s]",
+                   tally_dtype_name((tally_dtype)v->dtype), have,
+                   tally_dtype_name((tally_dtype)dtype), want);
     return tly_torch_fail(c, TALLY_INVALID, field, message);
 }
 
@@ -133,18 +145,15 @@ tally_status tly_torch_place_segments(tly_torch_call *c)
                                   "they have one dim, and one element more than segments");
         }
         d->segments = count - 1;
-        status = check_packed(c, c->offsets, "offsets", d->segment_dtype, count);
+        status = check_packed(c, c->offsets, "offsets", d->segment_dtype, 1, &count);
     }
     if (status == TALLY_OK && c->carry_in != NULL) {
-        int64_t sizes[TALLY_MAX_CARRY_RANK], count = 1;
+        int64_t sizes[TALLY_MAX_CARRY_RANK];
         int32_t rank = 0;
         tally_dtype dtype = TALLY_DTYPE_NONE;
         status = tally_descriptor_carry(d, &rank, sizes, &dtype, &c->error);
-        for (int32_t i = 0; i < rank; i++) {
-            count *= sizes[i];
-        }
         status = status == TALLY_OK
-                     ? check_packed(c, c->carry_in, "carry_in", (int32_t)dtype, count)
+                     ? check_packed(c, c->carry_in, "carry_in", (int32_t)dtype, rank, sizes)
                      : status;
     }
     return status;

@@ -150,6 +150,10 @@ static tally_status take_word(tly_torch_call *c)
     if (d->carry & TALLY_CARRY_OUT) {
         return tly_torch_fail(c, TALLY_UNSUPPORTED, "carry", "operators of torch have one result");
     }
+    if (d->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) {
+        return tly_torch_fail(c, TALLY_UNSUPPORTED, d->flags & TALLY_IN_STRIDES ? "in" : "out",
+                              "tensors say how they lie, and results are packed");
+    }
     int32_t wanted = 0;
     while (wanted < TALLY_MAX_OPERANDS && d->operands[wanted].dtype != 0) {
         wanted++;

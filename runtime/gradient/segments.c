@@ -82,14 +82,23 @@ static tly_draft draft_others(tly_gradient *g, tly_node h)
     return draft;
 }
 
+/* h, divided by those who share it. 0 in segments without elements, so that derivatives are, too. */
+static tly_node shared(tly_gradient *g, tly_node h)
+{
+    const tly_node count = tly_leaf(g, TLY_T_TIES), zero = tly_tree_constant(&g->tree, 0);
+    const tly_node part = tly_tree_make(&g->tree, TLY_POSTFIX_DIV, h, count, 0);
+    const tly_node none = tly_tree_make(&g->tree, TLY_POSTFIX_EQ, count, zero, 0);
+    return g->full.segment_dtype == 0
+               ? part
+               : tly_tree_make(&g->tree, TLY_POSTFIX_WHERE, none, zero, part);
+}
+
 /* The operator's rule, in the `post` of a scan that shows h. */
 static tly_draft draft_rule(tly_gradient *g, tly_node h)
 {
     const char *rule = tly_reduction_rule_of(g->full.op);
     const int counts = g->full.op == TALLY_MEAN || tly_picks(g->full.op);
-    tly_draft draft = tly_draft_spread(
-        g, counts ? tly_tree_make(&g->tree, TLY_POSTFIX_DIV, h, tly_leaf(g, TLY_T_TIES), 0) : h,
-        "");
+    tly_draft draft = tly_draft_spread(g, counts ? shared(g, h) : h, "");
     const tly_bindings names = {
         [TLY_POSTFIX_X] = g->u,
         [TLY_POSTFIX_A] = draft.post,

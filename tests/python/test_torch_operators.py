@@ -270,3 +270,28 @@ def test_subclasses():
         pass
 
     assert tally.cumsum(torch.ones(3).as_subclass(Sub)).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("word, x, numbers, want", [
+    ("cumsum:>f64:axis=0,map=x*a", torch.tensor([1, 2, 3], dtype=torch.int32), {"a": 0.5}, [0.5, 1.5, 3]),
+    ("sum:>f32:axes=0,map=(x-a)*b", torch.tensor([5, 7, 3], dtype=torch.int8), {"a": 3, "b": 0.5}, 3),
+    ("sum:>f32:axes=0,map=x*a", torch.tensor([1, 2, 3], dtype=torch.uint8), {"a": -1}, -6),
+    ("sum:>f32:axes=0,map=x*a", torch.tensor([1, 2, 3], dtype=torch.uint8), {"a": 300}, 1800),
+    ("sum:>f64:axes=0,map=x*a", torch.tensor([1.0]), {"a": 0.1}, 0.1),
+    ("sum:>f32:axes=0,a=f32/none,map=x*a", torch.tensor([1, 2], dtype=torch.int8), {"a": 0.3}, 0.9),
+    ("sum:>i32:axes=0,map=x*a", torch.tensor([True, True]), {"a": 1}, 2),
+    ("cumargmax:axis=0,map=x*a", torch.tensor([1, 2], dtype=torch.int16), {"a": -1}, [0, 0]),
+])
+def test_numbers_are_of_the_type_of_expressions(word, x, numbers, want):
+    y = tt.run(word, x, **numbers)
+    torch.testing.assert_close(y, torch.tensor(want, dtype=y.dtype))
+
+
+@pytest.mark.parametrize("dtype, number", [("int32", 0.5), ("int64", float("nan")), ("uint8", -1), ("int8", 128),
+                                           ("uint8", 256), ("int16", [1, 2, 0.5])])
+def test_numbers_that_integers_do_not_hold(dtype, number):
+    x = torch.ones(3, dtype=getattr(torch, dtype))
+    with pytest.raises(tally.Error, match="^a: .* is no "):
+        tt.run("cumsum:axis=0,map=x*a", x, a=number)
+    with pytest.raises(tally.Error, match="^a: .* is no "):
+        tt.linrec(x, number, 0)

@@ -9,7 +9,7 @@ import tally.torch as tt  # noqa: E402
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
 ops, func = torch.ops.tally, torch.func
-REFUSED = (RuntimeError, tally.Error, ValueError)
+REFUSED = (RuntimeError, tally.Error, ValueError, TypeError)
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:")
 
 # Segments of several lengths, of one element and of none; the last two leave elements out.
@@ -150,11 +150,37 @@ def test_compile():
     (lambda x: tt.run("cumsum:axis=0", x, carry_in=torch.rand(1).double()), "carry_in: "),
     (lambda x: tt.run("sum", x, carry_in=torch.rand(1)), "carry: "),
     (lambda x: tt.run("sum:keepdims,axes=0", x, offsets=torch.tensor([0, 3])), "keepdims: "),
+    (lambda x: tt.run("sum:axes=0,segments=i64/2", x, offsets=torch.tensor([0, 1, 2, 3])), "offsets: .* 3 segments"),
+    (lambda x: tt.run("cumsum:axis=0", x, offsets=torch.tensor([0, 3]).to("meta")), "offsets: it is on meta"),
+    (lambda x: tt.run("cumsum:axis=0", x, carry_in=torch.rand(1, device="meta")), "carry_in: it is on meta"),
+    (lambda x: tt.run("cumsum:axis=0", x, carry_in=[0.5]), "carry_in: list is no tensor"),
+    (lambda x: tt.linrec(x, x.to("meta"), 0), "a: it is on meta"),
+    (lambda x: tt.run("cumsum:axis=0,out=5", x), "out: .*results are packed"),
+    (lambda x: tt.run("cumsum:f32:3:axis=0,in=1@3", x), "in: tensors say how they lie"),
+    (lambda x: ops.run(x, [], "cumsum:f32:3:axis=0,in=1@3"), "in: tensors say how they lie|sizes"),
+    (lambda x: ops.run(x, [], "cumsum:f32:?:axis=0,out=2"), "out: .*results are packed|strides|sizes"),
 ])
 def test_refusals(call, message):
     for x in (torch.rand(3), torch.rand(3, requires_grad=True)):
         with pytest.raises(REFUSED, match=message):
             call(x)
+
+
+def test_states_have_a_shape():
+    x, offsets, states = torch.rand(4, 3), [0, 1, 2, 3, 4], torch.arange(12.0).reshape(4, 3)
+    torch.testing.assert_close(tt.run("cumsum:axis=0", x, offsets=offsets, carry_in=states), x + states)
+    for shape in ((3, 4), (12,), (2, 6), (1, 12), (4, 3, 1)):
+        with pytest.raises(REFUSED, match="carry_in: "):
+            tt.run("cumsum:axis=0", x, offsets=offsets, carry_in=states.reshape(shape))
+
+
+@pytest.mark.parametrize("op", ["mean", "max", "min", "sum"])
+def test_second_derivatives_of_empty_segments(op):
+    x, w = torch.rand(4, dtype=torch.double, requires_grad=True), torch.ones(3, dtype=torch.double, requires_grad=True)
+    y = tt.run(f"{op}:axes=0,map=x*x", x, offsets=torch.tensor([0, 2, 2, 4])).nan_to_num(0, 0, 0)
+    gx, = torch.autograd.grad((w * y).sum(), x, create_graph=True)
+    gw, = torch.autograd.grad((gx**2).sum(), w)
+    assert gw.isfinite().all() and gw[1] == 0
 
 
 def test_states_of_pairs_have_no_gradient():

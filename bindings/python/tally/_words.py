@@ -64,30 +64,79 @@ def operand(letter, dtype, rank, place):
     return f"{letter}={dtype}{along}"
 
 
-def complete(word, dtype, shape, operands, offsets=None, carry_in=False):
-    """The full word of one that may lack dtype, sizes, operands, segments and carry. Operands are pairs of a dtype and
-    a shape; `offsets` is their dtype, or None; `carry_in`: whether there are states."""
+def take_apart(word, dtype):
+    """The operator, dtypes, sizes (None: left out) and options of a word for a tensor of a dtype."""
     op, *parts = word.split(":")
     dtypes = parts.pop(0) if parts and parts[0].split(">")[0] in ("", *DTYPES) else dtype
     dtypes = dtype + dtypes if dtypes[:1] == ">" else dtypes
     if dtypes.split(">")[0] != dtype:
         raise fault("dtype", f"the tensor is of {dtype}, and the word of {dtypes.split('>')[0]}")
-    if parts and (parts[0][:1] in "0123456789?" or parts[0] == "scalar"):
-        sizes = parts.pop(0)
+    sizes = parts.pop(0) if parts and (parts[0][:1] in "0123456789?" or parts[0] == "scalar") else None
+    return op, dtypes, sizes, options_of(":".join(parts))
+
+
+def stated_of(letter, options):
+    """The options that say something of an operand."""
+    return [o for o in options if o == letter or o[:2] in (letter + "=", letter + "/")]
+
+
+def bytes_of(dtype):
+    return 1 if dtype == "bool" else int(dtype.lstrip("biuf")) // 8
+
+
+def number_type(word, dtype, letter):
+    """The dtype of a number that is given for an operand: the word's, or the type of its expressions (docs/stages.md)."""
+    op, dtypes, _, options = take_apart(word, dtype)
+    stated = [o for o in stated_of(letter, options) if o[1:2] == "="]
+    if stated:
+        return stated[0][2:].split("/")[0]
+    out = dtype if "arg" in op else dtypes.split(">")[-1]
+    made = out if out in FLOATS and dtype not in FLOATS or bytes_of(out) > bytes_of(dtype) else dtype
+    if made in FLOATS:
+        return "f64" if made == "f64" or "acc=f64" in options else "f32"
+    return "u8" if made == "bool" else made
+
+
+def check_number(letter, value, dtype):
+    """Integers hold no other numbers, and none outside of their range."""
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            check_number(letter, each, dtype)
+    elif dtype not in FLOATS:
+        bits = 1 if dtype == "bool" else 8 * bytes_of(dtype) - (dtype[0] == "i")
+        least = -(1 << bits) if dtype[0] == "i" else 0
+        if not (least <= value < 1 << bits and value == int(value)):
+            raise fault(letter, f"{value} is no {dtype}", "an output of floats, as in cumsum:>f64:axis=0, makes it one")
+
+
+def complete(word, dtype, shape, operands, offsets=None, carry_in=False):
+    """The full word of one that may lack dtype, sizes, operands, segments and carry. Operands are a dtype, a shape and
+    whether they were numbers; `offsets` is their dtype and the number of segments, or None; `carry_in`: whether there
+    are states."""
+    op, dtypes, sizes, options = take_apart(word, dtype)
+    if sizes is not None:
         sizes = sizes.split("x") if sizes != "scalar" else []
         if len(sizes) != len(shape) or not all(s in ("?", str(n)) for s, n in zip(sizes, shape)):
             raise fault("sizes", f"the tensor has {list(shape)}, and the word {'x'.join(sizes)}")
-    options = options_of(":".join(parts))
+    check_places(options)
     for number, letter in enumerate(LETTERS):
-        stated = [o for o in options if o == letter or o[:2] in (letter + "=", letter + "/")]
+        stated = stated_of(letter, options)
         options = [o for o in options if o not in stated]
         if number < len(operands):
-            given, sizes = operands[number]
-            check_operand(letter, given, stated)
+            given, sizes, is_number = operands[number]
+            check_operand(letter, given, stated, is_number)
             options.append(operand(letter, given, len(shape), [d for d, n in enumerate(sizes) if n != 1]))
         elif stated:
             raise fault(letter, "the word has this operand, and no tensor is given")
     return join(op, dtypes, len(shape), with_states(with_segments(options, offsets), carry_in))
+
+
+def check_places(options):
+    for option in options:
+        name = option.partition("=")[0]
+        if name in ("in", "out"):
+            raise fault(name, "tensors say how they lie, and results are packed", f"leave {option} out",
+                        _tally.Unsupported)
 
 
 def with_segments(options, offsets):
@@ -97,10 +146,12 @@ def with_segments(options, offsets):
         if stated:
             raise fault("segments", "the word has them, and no offsets are given", "offsets=")
         return options
-    if offsets not in ("i32", "i64") or stated and not stated[0].startswith(f"segments={offsets}/"):
-        raise fault("offsets", f"they are of {offsets}" + (f", and the word says {stated[0]}" if stated else ""),
-                    "offsets.int()")
-    return [o for o in options if o not in stated] + [f"segments={offsets}/?"]
+    dtype, count = offsets
+    if dtype not in ("i32", "i64"):
+        raise fault("offsets", f"they are of {dtype}", "offsets.int()")
+    if stated and stated[0] not in (f"segments={dtype}/?", f"segments={dtype}/{count}"):
+        raise fault("offsets", f"they are of {dtype} and for {count} segments, and the word says {stated[0]}")
+    return [o for o in options if o not in stated] + [f"segments={dtype}/?"]
 
 
 def with_states(options, carry_in):
@@ -112,7 +163,8 @@ def with_states(options, carry_in):
     return options if stated or not carry_in else options + ["carry=in"]
 
 
-def check_operand(letter, dtype, stated):
+def check_operand(letter, dtype, stated, is_number=False):
+    stated = [o.removesuffix("/none") for o in stated] if is_number else stated
     if stated and ("/" in stated[0] or "@" in stated[0]):
         raise fault(letter, "a tensor's own shape and strides say how it lies", f"{letter}={dtype}")
     if stated and stated[0] not in (letter, f"{letter}={dtype}"):
@@ -197,6 +249,7 @@ def parse(text):
     op, dtypes, sizes, *rest = canonical.split(":")
     rank = 0 if sizes == "scalar" else sizes.count("x") + 1
     options = options_of(rest[0] if rest else "")
+    check_places(options)
     values = dict(o.split("=", 1) for o in options if "=" in o)
     if values.get("carry", "in") != "in":
         raise fault("carry", "operators of torch have one result", kind=_tally.Unsupported)

@@ -12,10 +12,10 @@ import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
-from ._torch_operators import (FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
+from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
                                call, dtype_of, empty, in_functorch, library, operators, places_of, prepare, through,
                                transforms, usual, word_of)
-from ._words import LETTERS, axes_of, complete, fault, index_of, parse
+from ._words import LETTERS, axes_of, check_number, complete, fault, index_of, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -265,22 +265,44 @@ def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None)
     offsets: int32 or int64, which cut the axis into segments; one more than there are segments. carry_in: the states
     that a scan begins with, of the shape of x with size 1, or the number of segments, on the axis. The word may lack
     segments= and carry=in."""
+    if not isinstance(x, torch.Tensor):
+        raise fault("in", f"{type(x).__name__} is no tensor", "torch.as_tensor(x)", TypeError)
     given = [t for t in (a, b, c, d) if t is not None]
     if any(t is not None for t in (a, b, c, d)[len(given):]):
         raise fault("usage", "operands are a, b, c, d in this order, without gaps")
-    tensors = []
-    for letter, t in zip(LETTERS, given):
-        t = t if isinstance(t, torch.Tensor) else torch.tensor(t, dtype=x.dtype, device=x.device)
+    tensors, operands = [], []
+    for letter, value in zip(LETTERS, given):
+        t = _beside(letter, value, x) if isinstance(value, torch.Tensor) else _numbers(letter, value, word, x)
         if t.ndim > x.ndim:
             raise fault(letter, f"rank {t.ndim} is above that of x, {x.ndim}")
         for _ in range(x.ndim - t.ndim):
             t = t.unsqueeze(0)
         tensors.append(_checked(t))
-    operands = [(dtype_of(t, letter), t.shape) for letter, t in zip(LETTERS, tensors)]
-    of_offsets = None if offsets is None else dtype_of(offsets, "offsets")
-    word = complete(word, dtype_of(x), x.shape, operands, of_offsets, carry_in is not None)
-    more = [_checked(t).contiguous() for t in (offsets, carry_in) if t is not None]
-    return call(word, _checked(x), tensors + more)
+        operands.append((dtype_of(t, letter), t.shape, not isinstance(value, torch.Tensor)))
+    more, segments = [], None
+    if offsets is not None:
+        offsets = torch.as_tensor(offsets)
+        segments = dtype_of(offsets, "offsets"), offsets.numel() - 1
+        more.append(_beside("offsets", offsets, x))
+    if carry_in is not None:
+        if not isinstance(carry_in, torch.Tensor):
+            raise fault("carry_in", f"{type(carry_in).__name__} is no tensor", "torch.as_tensor", TypeError)
+        more.append(_beside("carry_in", carry_in, x))
+    word = complete(word, dtype_of(x), x.shape, operands, segments, carry_in is not None)
+    return call(word, _checked(x), tensors + [_checked(t).contiguous() for t in more])
+
+
+def _beside(field, t, x):
+    if t.device != x.device:
+        raise fault(field, f"it is on {t.device}, and the tensor on {x.device}")
+    return t
+
+
+def _numbers(letter, value, word, x):
+    """A number, or a list of them, as a tensor."""
+    dtype = number_type(word, dtype_of(x), letter)
+    check_number(letter, value, dtype)
+    return torch.tensor(value, dtype=DTYPES[dtype], device=x.device)
 
 
 def linrec(x, coef, dim, exclusive=False, reverse=False, *, offsets=None, carry_in=None):
