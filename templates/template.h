@@ -86,12 +86,20 @@ kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n);
 enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;
-    kir_value again; /* i1: the block is marked already, for another row */
+    kir_value again;        /* i1: the block is marked already, for another row */
+    const tly_row *stateful; /* of words with a carry, the row whose states are read; else NULL */
+    kir_value given;        /* i1: the run has states to start from */
+    kir_value states;       /* the room for those of the block, a row of states */
 } tly_heads;
 /* `from`: heads before this position are left out; 0: none are. */
 tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again);
-/* Marks those in [from, to); from then on, elements of these positions know theirs. */
+/* Marks those in [from, to); from then on, elements of these positions know theirs. States that are
+ * given are copied to where their heads lie in the row of states; there is none elsewhere. */
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to);
+/* The position of the first element of the segment that comes as number i in scan direction, and a
+ * row whose states are those of this segment. */
+kir_value tly_segment_head(tly_build *c, kir_value i);
+tly_row tly_segment_states(tly_build *c, const tly_row *row, kir_value i);
 
 typedef void (*tly_segment_body)(tly_build *c, const tly_segment *segment, void *of);
 void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, void *of);
@@ -249,6 +257,7 @@ kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes);
 void tly_end_at(tly_build *c, const tly_place *at, kir_value state);
 /* i1, of words with a carry: the run has the tensor of states that scans start from. */
 kir_value tly_has_states(tly_build *c);
+kir_value tly_wants_states(tly_build *c); /* it has the one for their last ones */
 /* The same where the run is known to have the tensor. */
 kir_value tly_carry_load(tly_build *c, const tly_place *at, unsigned lanes);
 void tly_carry_store(tly_build *c, const tly_place *at, kir_value state);

@@ -27,7 +27,6 @@ static const char *refuses(const tly_problem *p)
     const int heads = p->segmented || p->resets;
     const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads;
     return !is_other                        ? "linear: recurrences, indices and heads alone"
-           : p->segmented && p->carry       ? "linear: segments have no states of their own"
            : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
            : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
@@ -46,7 +45,7 @@ int tly_linear_serves(const tly_problem *p)
 {
     const int length = p->rows.length;
     const int is_long = p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
-    return refuses(p) == NULL && (is_long || p->carry);
+    return refuses(p) == NULL && (is_long || (p->carry && !p->segmented));
 }
 
 int tly_linear_cuts(const tly_problem *p)

@@ -35,11 +35,15 @@ static void scan_scalars(tly_linear *k, kir_value from, kir_value to)
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, 0);
     kir_value element = tly_element(c, &here, tly_load(c, input_at(k, l.i), 0, 1));
+    if (tly_linear_has_states(c))
+        y = tly_linear_start_scalar(k, l.i, y, &element);
     kir_value next = tly_advance(c, &here, y, element);
     kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
     kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
     tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
     y = next;
+    if (tly_linear_has_states(c))
+        tly_linear_keep_states(k, l.i, &y, 1);
     emit_end(c, &l);
     k->last = kir_splat(c->b, y, c->lanes);
 }
@@ -65,7 +69,9 @@ static kir_value results_before(tly_build *c, const tly_place *at, kir_value las
                                 const tly_piece *p)
 {
     kir_value before = tly_shift(c, tly_shown_before(c, at, last), y, 1);
-    return p->heads != 0 ? choose(c, p->heads, tly_start(c, c->vec), before) : before;
+    if (p->heads == 0)
+        return before;
+    return choose(c, p->heads, p->starts != 0 ? p->starts : tly_start(c, c->vec), before);
 }
 
 /* ---- steps ---- */
@@ -149,6 +155,8 @@ static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int 
         tly_linear_add_step(k, p, n);
     tly_region good = { .state = { &k->last } };
     emit_if(c, &good, valid);
+    if (tly_linear_has_states(c))
+        tly_linear_keep_states(k, i, y, n);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         y[j] = tly_show(c, &here,
@@ -186,12 +194,16 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
         headless[j] = (tly_piece){ .state = p[j].state, .factor = p[j].factor };
     }
     if (p[0].heads == 0 || n == 1) {
+        if (tly_linear_has_states(c))
+            tly_linear_start_pieces(k, i, p, n);
         do_pieces(k, i, p, n, lined);
         return;
     }
     tly_region some = { 0 };
     tly_linear_carry(k, &some);
     emit_if(c, &some, some_head(c, p, n));
+    if (tly_linear_has_states(c))
+        tly_linear_start_pieces(k, i, p, n);
     do_pieces(k, i, p, n, lined);
     emit_else(c, &some);
     do_pieces(k, i, headless, n, lined);
@@ -262,12 +274,23 @@ static void scan_segments(tly_linear *k, kir_value from, kir_value to)
     tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0,
                                       k->again);
     kir_value first = tly_max(c, from, heads.first), end = tly_min(c, to, heads.end);
+    kir_value least = first, ended = imm(c, 0);
+    const int has_states = tly_linear_has_states(c);
     tly_region l = { .state = { &heads.next } };
     tly_linear_carry(k, &l);
-    emit_for(c, &l, first, tly_max(c, end, first), imm(c, TLY_HEADS_BLOCK));
+    if (has_states) {
+        tly_linear_begin_states(k, &heads);
+        emit_carry(&l, 1, &ended);
+        least = add(c, first, imm(c, 1)); /* of segments without elements, too */
+    }
+    emit_for(c, &l, first, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
     kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end);
+    if (has_states)
+        tly_linear_states_from(k, &heads, l.i);
     tly_heads_mark(c, &heads, l.i, border);
     scan_span(k, l.i, border);
+    if (has_states)
+        tly_linear_end_states(k, &ended, border);
     emit_end(c, &l);
 }
 
@@ -316,7 +339,8 @@ static void scan_positions(tly_linear *k, kir_value from, kir_value to)
 static kir_value start_row(tly_linear *k, const tly_place *first, kir_value *start)
 {
     tly_build *c = k->c;
-    kir_value before = *start = tly_start_at(c, first, 1);
+    kir_value before = *start = tly_linear_has_states(c) ? tly_start(c, c->acc)
+                                                         : tly_start_at(c, first, 1);
     if (tly_operator_of(c->p)->applies)
         before = choose(c, tly_begins(c, first), tly_neutral(c, c->acc), *start);
     return kir_splat(c->b, before, c->lanes);
@@ -336,7 +360,7 @@ static void scan_row(tly_linear *k, kir_value from, kir_value to)
         emit_end(c, &goes_on);
     }
     scan_positions(k, from, to);
-    if (!c->p->carry)
+    if (!c->p->carry || tly_linear_has_states(c))
         return;
     kir_value last = kir_extract(c->b, k->last, 0), length = arg(c, KIR_ARG_LENGTH);
     tly_end_at(c, &first, choose(c, equal(c, length, imm(c, 0)), start, last));
@@ -355,6 +379,8 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     k->row = tly_row_address(c, rows.i);
     k->again = band(c, tly_not(c, is_first),
                     less(c, arg(c, KIR_ARG_LENGTH), imm(c, TLY_HEADS_BLOCK + 1)));
+    if (tly_linear_has_states(c)) /* which each row has by itself */
+        k->again = i1(c, 0);
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
              choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
     emit_end(c, &rows);
@@ -379,6 +405,11 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     launch->chunk = k.chunk;
     launch->record_bytes = k.chunk > 0 ? c->acc_bytes : 0;
     launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
+    if (tly_linear_has_states(c)) {
+        launch->scratch_bytes += tly_linear_states_bytes(c);
+        k.given = tly_has_states(c);
+        k.wanted = tly_wants_states(c);
+    }
     tly_region combine = { .state = { &status } }, total = { 0 };
     const tly_task_rows e = tly_rows_of_task(c, k.chunk);
     if (k.chunk == 0) {

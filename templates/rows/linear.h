@@ -15,6 +15,7 @@ typedef struct tly_piece {
     kir_value factor; /* recurrences: what the result before the vector is multiplied by; else 0 */
     kir_value keeps;  /* words with heads: where no state is dropped (linear_piece.c); else 0 */
     kir_value heads;  /* ... and i1s, where one is dropped right before the element */
+    kir_value starts; /* words whose segments have states: what they begin with at heads; else 0 */
 } tly_piece;
 
 /* Of `lanes` elements x at a place. */
@@ -55,6 +56,9 @@ typedef struct tly_linear {
     kir_value again;   /* i1: heads are marked, as for the row before, which is one block */
     kir_value last;    /* the result before the next position, in all lanes of a vector */
     tly_linear_pass pass;
+    /* Of words whose segments have states (linear_states.c), else 0: i1s, the run has those that
+     * they begin with, and those that they end with; and those of the block, by position. */
+    kir_value given, wanted, states;
     /* What the chunk's elements so far come to, in all lanes of vectors. */
     tly_piece total;
     kir_value steepest; /* floats: bits of each lane's largest magnitude of a factor; else 0 */
@@ -63,6 +67,24 @@ typedef struct tly_linear {
 
 /* A loop or branch carries what the pass makes. */
 void tly_linear_carry(tly_linear *k, tly_region *l);
+
+/* ---- states of segments (linear_states.c) ---- */
+
+/* 1: the word has them. */
+int tly_linear_has_states(const tly_build *c);
+/* Bytes of scratch for those of a block. */
+int64_t tly_linear_states_bytes(const tly_build *c);
+/* Before a block that begins at `from` is marked, and after it up to `to` is scanned. `ended`: the
+ * segments whose last states are stored. */
+void tly_linear_begin_states(tly_linear *k, tly_heads *heads);
+void tly_linear_states_from(tly_linear *k, const tly_heads *heads, kir_value from);
+void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to);
+/* Heads among the pieces of n vectors from position `i` on begin with their states. */
+void tly_linear_start_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n);
+/* The same of one element with a head: the state before it, which was y. */
+kir_value tly_linear_start_scalar(tly_linear *k, kir_value i, kir_value y, kir_value *element);
+/* Keeps the states after n vectors from position `i` on, or after one element. */
+void tly_linear_keep_states(tly_linear *k, kir_value i, const kir_value *y, unsigned n);
 
 /* ---- chunks (linear_chunks.c) ---- */
 

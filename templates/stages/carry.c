@@ -62,6 +62,12 @@ kir_value tly_has_states(tly_build *c)
     return is_there(c, &all, tly_carry_tensor(c->p));
 }
 
+kir_value tly_wants_states(tly_build *c)
+{
+    static const tly_place all = { .count = 0 };
+    return is_there(c, &all, tly_carry_tensor(c->p) + 1);
+}
+
 kir_value tly_start_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
     kir_value y = tly_start(c, KIR_TYPE(c->acc.kind, lanes));

@@ -24,13 +24,22 @@ kir_value tly_segment_border(tly_build *c, kir_value i)
 
 /* ---- heads ---- */
 
-/* The position of the first element of the segment that comes as number i in scan direction. */
-static kir_value head(tly_build *c, kir_value i)
+kir_value tly_segment_head(tly_build *c, kir_value i)
 {
     if (!c->p->downwards)
         return tly_segment_border(c, i);
     kir_value last = tly_segment_border(c, sub(c, arg(c, KIR_ARG_SEGMENTS), i));
     return sub(c, arg(c, KIR_ARG_LENGTH), last);
+}
+
+tly_row tly_segment_states(tly_build *c, const tly_row *row, kir_value i)
+{
+    tly_row r = *row;
+    if (c->p->downwards)
+        i = sub(c, sub(c, arg(c, KIR_ARG_SEGMENTS), imm(c, 1)), i);
+    for (int t = tly_carry_tensor(c->p); t < c->tensors; t++)
+        r.at[t] = ptradd(c, row->at[t], mul(c, i, tly_axis(c, t)));
+    return r;
 }
 
 /* How many segments begin before position `to`, at least `from` of them: by halves. */
@@ -41,7 +50,7 @@ static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
     tly_region l = { .state = { &low, &high } };
     emit_for(c, &l, imm(c, 0), imm(c, HALVINGS), one);
     kir_value middle = lshr(c, add(c, low, high), one);
-    kir_value before = band(c, less(c, low, high), less(c, head(c, middle), to));
+    kir_value before = band(c, less(c, low, high), less(c, tly_segment_head(c, middle), to));
     low = choose(c, before, add(c, middle, one), low);
     high = choose(c, before, high, middle);
     emit_end(c, &l);
@@ -54,8 +63,8 @@ tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_v
     tly_heads h = { .marks = scratch,
                     .next = none,
                     .again = again,
-                    .first = head(c, none),
-                    .end = head(c, arg(c, KIR_ARG_SEGMENTS)) };
+                    .first = tly_segment_head(c, none),
+                    .end = tly_segment_head(c, arg(c, KIR_ARG_SEGMENTS)) };
     tly_region wanted = { .state = { &h.next } };
     if (from == 0)
         return h;
@@ -65,21 +74,35 @@ tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_v
     return h;
 }
 
+/* The state that segment i begins with, to where its head lies: of several heads in one place, as
+ * of segments that are empty, the last one stays. */
+static void copy_state(tly_build *c, const tly_heads *h, kir_value i, kir_value offset)
+{
+    tly_region given = { 0 };
+    emit_if(c, &given, h->given);
+    const tly_row states = tly_segment_states(c, h->stateful, i);
+    const tly_place at = tly_place_in(&states, 0, 0);
+    tly_states_store(c, tly_states_at(c, h->states, offset), 0, tly_carry_load(c, &at, 1));
+    emit_end(c, &given);
+}
+
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
 {
     const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
     tly_region wanted = { .state = { &h->next } }, clear = { 0 };
     c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
     emit_unless(c, &wanted, h->again);
-    kir_value position = head(c, h->next), here = less(c, position, to), one = imm(c, 1);
+    kir_value position = tly_segment_head(c, h->next), here = less(c, position, to), one = imm(c, 1);
     tly_region l = { .state = { &here, &h->next, &position } };
     emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
     kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
     emit_end(c, &clear);
     emit_for_while(c, &l, h->next, arg(c, KIR_ARG_SEGMENTS), one);
     kir_store(c->b, ptradd(c, c->heads, position), 0, constant(c, byte, 1), 1, 0);
+    if (h->stateful != NULL)
+        copy_state(c, h, l.i, sub(c, position, from));
     h->next = add(c, l.i, one);
-    position = head(c, h->next); /* of the last segment where it ends */
+    position = tly_segment_head(c, h->next); /* of the last segment where it ends */
     here = less(c, position, to);
     emit_end(c, &l);
     emit_end(c, &wanted);
