@@ -67,22 +67,34 @@ void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to)
     emit_end(c, &wanted);
 }
 
+/* A vector's heads begin with the states in its lanes. */
+static void start(tly_build *c, tly_piece *p, kir_value state)
+{
+    kir_value own = p->factor != 0 ? add(c, mul(c, p->factor, state), p->state)
+                                   : tly_combine(c, state, p->state);
+    p->state = choose(c, p->heads, own, p->state);
+    if (c->p->exclusive)
+        p->starts = state;
+}
+
 void tly_linear_start_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n)
 {
     tly_build *c = k->c;
-    kir_value given = kir_splat(c->b, k->given, c->lanes), from = tly_states_at(c, k->states, i);
+    const int exclusive = c->p->exclusive;
+    kir_value from = tly_states_at(c, k->states, i), identity = tly_start(c, c->vec);
+    tly_region given = { 0 };
     for (unsigned j = 0; j < n; j++) {
-        kir_value begins = p[j].heads, own;
-        kir_value state = tly_states_load(c, from, (int64_t)j * c->lanes, c->lanes);
-        p[j].starts = choose(c, given, state, tly_start(c, c->vec));
-        if (p[j].factor != 0) {
-            own = add(c, mul(c, p[j].factor, state), p[j].state);
-            begins = band(c, begins, given);
-        } else {
-            own = tly_combine(c, p[j].starts, p[j].state);
-        }
-        p[j].state = choose(c, begins, own, p[j].state);
+        emit_carry(&given, 1, &p[j].state);
+        p[j].starts = identity;
+        emit_carry(&given, exclusive, &p[j].starts);
     }
+    emit_if(c, &given, k->given);
+    for (unsigned j = 0; j < n; j++)
+        start(c, &p[j], tly_states_load(c, from, (int64_t)j * c->lanes, c->lanes));
+    emit_else(c, &given);
+    for (unsigned j = 0; j < n && exclusive && p[j].factor == 0; j++)
+        start(c, &p[j], identity);
+    emit_end(c, &given);
 }
 
 kir_value tly_linear_start_scalar(tly_linear *k, kir_value i, kir_value y, kir_value *element)
