@@ -86,10 +86,10 @@ kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n);
 enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;
-    kir_value again;        /* i1: the block is marked already, for another row */
+    kir_value again;         /* i1: the block is marked already, for another row */
     const tly_row *stateful; /* of words with a carry, the row whose states are read; else NULL */
-    kir_value given;        /* i1: the run has states to start from */
-    kir_value states;       /* the room for those of the block, a row of states */
+    kir_value given;         /* i1: the run has states to start from */
+    kir_value states;        /* the room for those of the block, a row of states */
 } tly_heads;
 /* `from`: heads before this position are left out; 0: none are. */
 tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again);

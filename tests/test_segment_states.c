@@ -162,9 +162,10 @@ static void check(tally_context *context, tensors *t, const scan *s, const char 
     memset(&t->cut, 0, sizeof t->cut);
     tly_cuts[n % TLY_CUTS].make(&t->cut, LENGTH);
     snprintf(word, sizeof word, "%s:%dx%d:axis=1%s%s,segments=i64/%lld%s%s", s->op, ROWS, LENGTH,
-             way, s->options, (long long)t->cut.count,
-             has_states || is_wanted ? ",carry=" : "",
-             !has_states ? "out" : is_wanted ? "in+out" : "in");
+             way, s->options, (long long)t->cut.count, has_states || is_wanted ? ",carry=" : "",
+             !has_states ? "out"
+             : is_wanted ? "in+out"
+                         : "in");
     snprintf(what, sizeof what, "%s, %s, %s", word, tly_cuts[n % TLY_CUTS].name, device);
     cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word, error.message);
     const tally_dtype dtype = (tally_dtype)d.dtype;

@@ -113,7 +113,8 @@ tly_piece tly_piece_of(tly_build *c, const tly_place *at, kir_value x, unsigned 
     if (recurs) {
         p.factor = first_factor(c, at, part(c, p.state, 0));
         p.state = part(c, p.state, 1);
-    } else if (p.heads != 0 && c->p->exclusive && !tly_linear_has_states(c)) { /* the identity takes part */
+    } else if (p.heads != 0 && c->p->exclusive &&
+               !tly_linear_has_states(c)) { /* the identity takes part */
         kir_value start = tly_start(c, KIR_TYPE(c->acc.kind, lanes));
         p.state = choose(c, p.heads, tly_combine(c, start, p.state), p.state);
     }

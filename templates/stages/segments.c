@@ -92,7 +92,8 @@ void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
     tly_region wanted = { .state = { &h->next } }, clear = { 0 };
     c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
     emit_unless(c, &wanted, h->again);
-    kir_value position = tly_segment_head(c, h->next), here = less(c, position, to), one = imm(c, 1);
+    kir_value position = tly_segment_head(c, h->next), here = less(c, position, to),
+              one = imm(c, 1);
     tly_region l = { .state = { &here, &h->next, &position } };
     emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
     kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
