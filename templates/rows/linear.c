@@ -390,8 +390,6 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     k->row = tly_row_address(c, rows.i);
     k->again = band(c, tly_not(c, is_first),
                     less(c, arg(c, KIR_ARG_LENGTH), imm(c, TLY_HEADS_BLOCK + 1)));
-    if (tly_linear_has_states(c)) /* which each row has by itself */
-        k->again = i1(c, 0);
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
              choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
     emit_end(c, &rows);

@@ -86,6 +86,17 @@ static void copy_state(tly_build *c, const tly_heads *h, kir_value i, kir_value 
     emit_end(c, &given);
 }
 
+/* The same of all segments of a row whose block is marked already. */
+static void copy_states(tly_build *c, const tly_heads *h, kir_value from)
+{
+    tly_region again = { 0 }, l = { 0 };
+    emit_if(c, &again, band(c, h->again, h->given));
+    emit_for(c, &l, imm(c, 0), arg(c, KIR_ARG_SEGMENTS), imm(c, 1));
+    copy_state(c, h, l.i, sub(c, tly_segment_head(c, l.i), from));
+    emit_end(c, &l);
+    emit_end(c, &again);
+}
+
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
 {
     const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
@@ -107,6 +118,8 @@ void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
     here = less(c, position, to);
     emit_end(c, &l);
     emit_end(c, &wanted);
+    if (h->stateful != NULL)
+        copy_states(c, h, from);
 }
 
 kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
