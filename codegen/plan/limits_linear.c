@@ -37,6 +37,17 @@ static const char *refuses(const tly_problem *p)
 _Static_assert(TLY_LINEAR_CUT % (TLY_LINEAR_MOST_VECTORS * TLY_MOST_LANES) == 0,
                "a cut between steps, whatever the plan is");
 
+/* Segments with states of their own, the
+ * latter first: f32, one row, mean length 256, 32, 3 AVX-512 .23, .28, .06 and .67, .40, .27, AVX2
+ * .29, .25, .05 and .56, .24, .19; but rows of 20, 100, 1000 in segments of 7 to 14, AVX-512 .59,
+ * .39, .33 and .08, .29, .37, AVX2 .40, .41, .34 and .12, .27, .27, and products, which leave the
+ * range of steps, .20 and .04 (Zen 5). */
+static int has_slow_states(const tly_problem *p)
+{
+    return p->segmented && p->carry &&
+           (p->rows.is_medium || tly_is_checked_as(p, TLY_CHECK_PRODUCTS));
+}
+
 /* Pieces of a row that go on with each other's states have one template, long or short. f32 past
  * the cache, of a move, in vectors and by chains of scalars: rows of 16, 32, 64, 128
  * AVX-512 .70, .59 and .71, .54 and .85, .37 and .81, .23, AVX2 .63, .65 and .73, .64 and .65, .43
@@ -45,7 +56,7 @@ int tly_linear_serves(const tly_problem *p)
 {
     const int length = p->rows.length;
     const int is_long = p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
-    return refuses(p) == NULL && (is_long || (p->carry && !p->segmented));
+    return refuses(p) == NULL && !has_slow_states(p) && (is_long || (p->carry && !p->segmented));
 }
 
 int tly_linear_cuts(const tly_problem *p)

@@ -231,6 +231,8 @@ void tly_specialise(tly_problem *p, const tly_geometry *g)
         specialise_form(p, g);
     } else if (p->form == TLY_REDUCED_LANES && g->inner < TLY_REDUCED_FEW_LANES) {
         p->reduced.least = power_within(g->inner);
+    } else if (p->form == TLY_ROWS && p->carry) {
+        p->rows.is_medium = g->length <= TLY_MEDIUM_ROW;
     }
     if (tly_tells_index(p->op)) {
         const int64_t steps = tly_reduces(p->form) ? g->steps : 1;
