@@ -37,11 +37,11 @@ static const char *refuses(const tly_problem *p)
 _Static_assert(TLY_LINEAR_CUT % (TLY_LINEAR_MOST_VECTORS * TLY_MOST_LANES) == 0,
                "a cut between steps, whatever the plan is");
 
-/* Segments with states of their own, the
- * latter first: f32, one row, mean length 256, 32, 3 AVX-512 .23, .28, .06 and .67, .40, .27, AVX2
- * .29, .25, .05 and .56, .24, .19; but rows of 20, 100, 1000 in segments of 7 to 14, AVX-512 .59,
- * .39, .33 and .08, .29, .37, AVX2 .40, .41, .34 and .12, .27, .27, and products, which leave the
- * range of steps, .20 and .04 (Zen 5). */
+/* Segments with states of their own, of a move, by chains of scalars and in vectors: f32, one row,
+ * mean length 256, 32, 3 AVX-512 .23, .28, .06 and .67, .40, .27, AVX2 .29, .25, .05 and .56, .24,
+ * .19; but rows of 20, 100, 1000 in segments of 7 to 14 AVX-512 .59, .39, .33 and .08, .29, .37,
+ * AVX2 .40, .41, .34 and .12, .27, .27, and products, which leave the range of steps, .20 and .04
+ * (Zen 5). */
 static int has_slow_states(const tly_problem *p)
 {
     return p->segmented && p->carry &&
