@@ -82,7 +82,7 @@ static tly_draft draft_others(tly_gradient *g, tly_node h)
     return draft;
 }
 
-/* h, divided by those who share it. 0 in segments without elements, so that derivatives are, too. */
+/* h, divided by those who share it. 0 in empty segments, so that derivatives are, too. */
 static tly_node shared(tly_gradient *g, tly_node h)
 {
     const tly_node count = tly_leaf(g, TLY_T_TIES), zero = tly_tree_constant(&g->tree, 0);
