@@ -261,8 +261,8 @@ def test_what_only_the_handler_sees():
             call(word)
     with pytest.raises(jax.errors.JaxRuntimeError, match="INVALID_ARGUMENT: tally: out"):
         call("cumsum:f32:4:axis=0", (5,))
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INVALID_ARGUMENT: tally: in: strides"):
-        tj.kernel("cumsum:f32:4:axis=0,in=2@0")(jnp.ones(4))
+    with pytest.raises(tally.Unsupported, match="^in: tensors say how they lie"):
+        tj.kernel("cumsum:f32:4:axis=0,in=2@0")
     with pytest.raises(jax.errors.JaxRuntimeError, match="INVALID_ARGUMENT: tally: offsets"):
         parts = tj.kernel("sum:f32:4:segments=i32/2")
         jax.vmap(parts)(jnp.ones((2, 4)), jnp.asarray([[0, 1, 4]] * 2, "int32")).block_until_ready()

@@ -205,8 +205,10 @@ static const tly_verb verbs[] = {
       "WORD [--wrt x|a|b|c|d|carry_in]",
       "Prints a line for each kernel that the gradient of WORD takes, in the order in which they\n"
       "run: NAME = WORD  # in=SOURCE a=SOURCE ... SOURCE is x, the input of WORD; g, the gradient\n"
-      "of its output; y, its output; a, b, c or d, an operand of WORD; or the NAME of a line\n"
-      "before. The last line is the gradient. The output is a batch for tally compile.\n"
+      "of its output; y, its output; a, b, c or d, an operand of WORD; the NAME of a line before;\n"
+      "carry_in, the states that WORD begins with; gcarry, the gradient of those that it ends\n"
+      "with; or offsets, those of WORD. The last line is the gradient. The output is a batch for\n"
+      "tally compile.\n"
       "\n"
       "  --wrt NAME      with respect to the input, x, to operand a, b, c or d, or to the states\n"
       "                  carry_in; by default x\n"

@@ -59,6 +59,8 @@ _RESULTS = "out", "carry_out"
 @_functools.lru_cache(maxsize=4096)
 def _function(word):
     """The differentiable function of a word, of its arrays in, a, b, c, d, offsets, carry_in."""
+    options = _words.options_of(word.split(":", 3)[3]) if word.count(":") > 2 else []
+    _words.check_places(options)
     given = [tensor for tensor in _tally._tensors(word) if tensor[0] not in _RESULTS]
     results = [_jax.ShapeDtypeStruct(shape, _DTYPES[dtype])
                for name, dtype, shape in _tally._tensors(word) if name in _RESULTS]
