@@ -14,7 +14,7 @@ static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly
 
 static int has_operands(const tly_problem *p)
 {
-    return tly_tensors_of(p) > TLY_FIRST_OPERAND;
+    return tly_operands_end(p) > TLY_FIRST_OPERAND;
 }
 
 /* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4); of 4096x16381,

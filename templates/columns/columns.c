@@ -120,7 +120,7 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
     prefetch_tensor(k, t, at->in, j, TLY_IN);
-    for (int tensor = TLY_FIRST_OPERAND; tensor < c->tensors; tensor++) {
+    for (int tensor = TLY_FIRST_OPERAND; tensor < tly_operands_end(c->p); tensor++) {
         kir_value along = mul(c, at->step, tly_axis(c, tensor));
         prefetch_tensor(k, t, ptradd(c, k->row.at[tensor], along), j, tensor);
     }
@@ -395,7 +395,7 @@ static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
                   !tly_has_expression(c->p, TLY_EXPRESSION_POST),
     };
     k.sums = align_states(&k);
-    for (int tensor = 0; tensor < c->tensors; tensor++)
+    for (int tensor = 0; tensor < tly_operands_end(c->p); tensor++)
         k.ahead[tensor] = look_ahead(&k, tensor);
     unsigned line = tly_line(c) / c->lanes, single = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;

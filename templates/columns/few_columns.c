@@ -226,7 +226,7 @@ static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
     tly_region far = { 0 }, near = { 0 };
     kir_value to = address(c, s, TLY_OUT, i);
     emit_if(c, &far, k->far);
-    for (int t = 0; t < c->tensors; t++) {
+    for (int t = 0; t < tly_operands_end(c->p); t++) {
         const int64_t read = t == TLY_OUT ? 0 : n * k->vector * each(c, t);
         kir_value from = address(c, s, t, i);
         for (int64_t byte = 0; byte < read; byte += LINE)
