@@ -68,7 +68,7 @@ typedef struct tly_linear {
 /* A loop or branch carries what the pass makes. */
 void tly_linear_carry(tly_linear *k, tly_region *l);
 
-/* Past the cache, all that n vectors from position `i` on read is fetched ahead (linear_fetch.c). */
+/* Past the cache, all that n vectors from position i on read is fetched ahead (linear_fetch.c). */
 void tly_linear_prefetch(tly_linear *k, kir_value i, unsigned n);
 
 /* ---- states of segments (linear_states.c) ---- */

@@ -263,6 +263,13 @@ def test_what_only_the_handler_sees():
         call("cumsum:f32:4:axis=0", (5,))
     with pytest.raises(tally.Unsupported, match="^in: tensors say how they lie"):
         tj.kernel("cumsum:f32:4:axis=0,in=2@0")
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INVALID_ARGUMENT: tally: offsets"):
-        parts = tj.kernel("sum:f32:4:segments=i32/2")
-        jax.vmap(parts)(jnp.ones((2, 4)), jnp.asarray([[0, 1, 4]] * 2, "int32")).block_until_ready()
+
+
+def test_vmap_of_segments():
+    parts, x = tj.kernel("sum:f32:4:segments=i32/2"), jnp.arange(8.0).reshape(2, 4)
+    offsets = jnp.asarray([[0, 1, 4], [0, 3, 4]], "int32")
+    assert jax.vmap(parts)(x, offsets).tolist() == [[0, 6], [15, 7]]
+    assert jax.vmap(parts, (0, None))(x, offsets[0]).tolist() == [[0, 6], [4, 18]]
+    weights = jnp.asarray([1.0, 10.0])
+    gradient = jax.vmap(jax.grad(lambda v, o: (parts(v, o) * weights).sum()))(x, offsets)
+    assert gradient.tolist() == [[1, 10, 10, 10], [1, 1, 1, 10]]

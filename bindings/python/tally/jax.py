@@ -64,8 +64,10 @@ def _function(word):
     given = [tensor for tensor in _tally._tensors(word) if tensor[0] not in _RESULTS]
     results = [_jax.ShapeDtypeStruct(shape, _DTYPES[dtype])
                for name, dtype, shape in _tally._tensors(word) if name in _RESULTS]
+    # A batch is one more dimension of the word, but each part has offsets of its own.
+    is_cut = any(name == "offsets" for name, _, _ in given)
     call = _jax.ffi.ffi_call("tally", results[0] if len(results) == 1 else results,
-                             vmap_method="broadcast_all")
+                             vmap_method="sequential" if is_cut else "broadcast_all")
     run = _functools.partial(call, word=word)
     if _jnp.issubdtype(results[0].dtype, _jnp.floating):
         run = _jax.custom_vjp(run)
@@ -153,7 +155,7 @@ def kernel(word):
     It takes the arrays that the word has of in, a, b, c, d, offsets and carry_in, in this order,
     and returns out, or out and carry_out. All have the dtypes and shapes of the word; sizes of 1
     may be left out. Strides are refused. The function can be transformed by jit, vmap and grad.
-    vmap is not for segments.
+    vmap computes words with segments one after another.
     """
     function = _function(word)
     tensors = [tensor for tensor in _tally._tensors(word) if tensor[0] not in _RESULTS]
