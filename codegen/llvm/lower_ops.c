@@ -149,7 +149,7 @@ static LLVMValueRef divide(tly_lowering *l, const kir_inst *inst)
 
 static LLVMValueRef intrinsic(tly_lowering *l, const kir_inst *inst)
 {
-    LLVMValueRef operands[2];
+    LLVMValueRef operands[2] = { NULL };
     for (uint32_t i = 0; i < inst->operand_count; i++) {
         operands[i] = tly_operand(l, inst, i);
     }
