@@ -255,7 +255,8 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
     }
     sources[TALLY_SOURCE_G] = source(&t->g, out);
     sources[TALLY_SOURCE_Y] = source(&t->y, out);
-    sources[TALLY_SOURCE_G_CARRY] = source(&t->gcarry, dtype_of(&t->d, TLY_WORD_CARRY));
+    if (t->d.carry & TALLY_CARRY_OUT)
+        sources[TALLY_SOURCE_G_CARRY] = source(&t->gcarry, dtype_of(&t->d, TLY_WORD_CARRY));
     double *last = calloc((size_t)count_results(&steps[count - 1].descriptor), sizeof *last);
     if (!last)
         exit(1);
