@@ -531,8 +531,7 @@ static void fill(tly_random *r, tensor *t, int is_smooth)
 static void draw_offsets(tly_random *r, trial *t)
 {
     const tally_descriptor *d = &t->d;
-    const int axis = tally_op_is_scan((tally_op)d->op) ? d->axis
-                                                       : __builtin_ctz(d->axes | 1u << 31);
+    const int axis = tly_word_axis_of(d);
     const int covers = tly_random_one_in(r, 3);
     int64_t strides[TALLY_MAX_RANK], offset, index[TALLY_MAX_RANK] = { 0 };
     if (d->segment_dtype == 0)

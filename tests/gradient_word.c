@@ -206,8 +206,7 @@ static uint32_t reduced(const tally_descriptor *d)
     return tally_op_is_scan((tally_op)d->op) ? 0 : d->axes_given ? d->axes : everywhere(d);
 }
 
-/* The axis of a scan or of segments. */
-static int axis_of(const tally_descriptor *d)
+int tly_word_axis_of(const tally_descriptor *d)
 {
     return !tally_op_is_scan((tally_op)d->op) ? (reduced(d) != 0 ? __builtin_ctz(reduced(d)) : 0)
            : d->axis < 0                      ? d->axis + d->rank
@@ -222,7 +221,7 @@ static int is_cut(const tally_descriptor *d)
 static int64_t count_segments(const tally_descriptor *d)
 {
     return d->segment_dtype ? d->segments
-           : d->every       ? (d->sizes[axis_of(d)] + d->every - 1) / d->every
+           : d->every       ? (d->sizes[tly_word_axis_of(d)] + d->every - 1) / d->every
                             : 1;
 }
 
@@ -237,7 +236,7 @@ void tly_word_sizes(const tally_descriptor *d, int64_t sizes[TALLY_MAX_RANK])
 {
     memcpy(sizes, d->sizes, sizeof d->sizes);
     if (is_cut(d) || tally_op_is_scan((tally_op)d->op))
-        sizes[axis_of(d)] = count_segments(d);
+        sizes[tly_word_axis_of(d)] = count_segments(d);
 }
 
 uint32_t tly_word_place(const tally_descriptor *d, int tensor, int64_t strides[TALLY_MAX_RANK],
@@ -361,19 +360,21 @@ static tly_dual value_of(const walk *w, int t)
     return is_seed ? dual(v + w->seed.step, 1) : dual(v, 0);
 }
 
-/* What expressions see at the index, but y. Operands that extend along reduced dims are not for
- * results, and so need not be right there. */
-static void load(const walk *w, tly_dual names[TLY_NAMES])
+/* What expressions see at the index, but y, of tensors that do not extend along the dims
+ * `without`. */
+static void load(const walk *w, uint32_t without, tly_dual names[TLY_NAMES])
 {
     memset(names, 0, TLY_NAMES * sizeof *names);
-    for (int t = 0; t < TLY_WORD_CARRY && tly_word_has(w->d, t); t++)
-        names[t == TLY_WORD_X ? TLY_NAME_X : TLY_NAME_A + t - TLY_WORD_A] = value_of(w, t);
+    for (int t = 0; t < TLY_WORD_CARRY && tly_word_has(w->d, t); t++) {
+        if ((w->places[t].dims & without) == 0)
+            names[t == TLY_WORD_X ? TLY_NAME_X : TLY_NAME_A + t - TLY_WORD_A] = value_of(w, t);
+    }
 }
 
 static void take(walk *w, state *s)
 {
     tly_dual names[TLY_NAMES];
-    load(w, names);
+    load(w, 0, names);
     const tly_dual u = evaluate(&w->map, names, &w->state);
     const tly_dual c = w->d->op == TALLY_LINREC ? evaluate(&w->coef, names, &w->state) : u;
     if (!(fabs(u.v) < MOST && fabs(c.v) < MOST))
@@ -385,20 +386,21 @@ static void take(walk *w, state *s)
 static void tell(walk *w, const state *s, int64_t at, tly_dual *out)
 {
     tly_dual names[TLY_NAMES];
-    load(w, names);
+    load(w, reduced(w->d), names);
     names[TLY_NAME_Y] = show(w->d, s);
     const tly_dual shown = evaluate(&w->post, names, &w->state);
     if (s->count > 0 && !(fabs(names[TLY_NAME_Y].v) < MOST && fabs(shown.v) < MOST))
         w->state = TLY_WORD_EXTREME;
     if (is_cut(w->d))
-        w->index[axis_of(w->d)] = at;
+        w->index[tly_word_axis_of(w->d)] = at;
     out[locate(w, &w->output)] = shown;
 }
 
 /* Where a segment begins; the one behind the last one tells where that ends. */
 static int64_t begin_of(const walk *w, int64_t segment)
 {
-    const int64_t size = w->d->sizes[axis_of(w->d)], every = w->d->every ? w->d->every : size;
+    const int64_t size = w->d->sizes[tly_word_axis_of(w->d)],
+                  every = w->d->every ? w->d->every : size;
     return w->d->segment_dtype      ? w->offsets[segment]
            : segment * every < size ? segment * every
                                     : size;
@@ -408,7 +410,7 @@ static state begin(walk *w, int64_t segment)
 {
     state s = { { identity(w->d->op), 0 }, 0, 0 };
     if (w->d->carry & TALLY_CARRY_IN) {
-        w->index[axis_of(w->d)] = segment;
+        w->index[tly_word_axis_of(w->d)] = segment;
         s = (state){ value_of(w, TLY_WORD_CARRY), 1, 1 };
     }
     return s;
@@ -418,14 +420,14 @@ static state begin(walk *w, int64_t segment)
 static int restarts(walk *w)
 {
     tly_dual names[TLY_NAMES];
-    load(w, names);
+    load(w, 0, names);
     return w->d->reset[0] != 0 && evaluate(&w->reset, names, &w->state).v != 0;
 }
 
 static void scan(walk *w, tly_dual *out)
 {
     const tally_descriptor *d = w->d;
-    const int axis = axis_of(d), exclusive = (d->flags & TALLY_EXCLUSIVE) != 0;
+    const int axis = tly_word_axis_of(d), exclusive = (d->flags & TALLY_EXCLUSIVE) != 0;
     for (int64_t n = 0; n < count_segments(d); n++) {
         const int64_t from = begin_of(w, n), end = begin_of(w, n + 1);
         state s = begin(w, n);
@@ -449,7 +451,7 @@ static void scan(walk *w, tly_dual *out)
 
 static void reduce_segments(walk *w, tly_dual *out)
 {
-    const int axis = axis_of(w->d);
+    const int axis = tly_word_axis_of(w->d);
     for (int64_t n = 0; n < count_segments(w->d); n++) {
         state s = { { identity(w->d->op), 0 }, 0, 0 };
         for (int64_t i = begin_of(w, n); i < begin_of(w, n + 1); i++) {
@@ -514,6 +516,6 @@ int tly_word_run(const tally_descriptor *d, const double *const tensors[TLY_WORD
             w.places[t].dims = tly_word_place(d, t, w.places[t].strides, &w.places[t].offset);
     }
     w.output.dims = tly_word_output(d, w.output.strides, &w.output.offset);
-    lanes(&w, tally_op_is_scan((tally_op)d->op) ? 1u << axis_of(d) : reduced(d), 0, out);
+    lanes(&w, tally_op_is_scan((tally_op)d->op) ? 1u << tly_word_axis_of(d) : reduced(d), 0, out);
     return w.state;
 }

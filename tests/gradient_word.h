@@ -19,6 +19,9 @@ enum { TLY_WORD_X, TLY_WORD_A, TLY_WORD_CARRY = TLY_WORD_A + TALLY_MAX_OPERANDS,
 /* Whether the word has a tensor. */
 int tly_word_has(const tally_descriptor *d, int tensor);
 
+/* The axis of a scan, or of a reduction's segments: the first one that is reduced. */
+int tly_word_axis_of(const tally_descriptor *d);
+
 /* The derivative is by element `key` of a tensor, counted in row-major order over the dims along
  * which the tensor extends. */
 typedef struct tly_seed {
