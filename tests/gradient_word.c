@@ -198,7 +198,10 @@ static void pack(int rank, const int64_t *sizes, uint32_t dims, int64_t strides[
 
 static uint32_t everywhere(const tally_descriptor *d)
 {
-    return (1u << d->rank) - 1;
+    uint32_t dims = 0;
+    for (int k = 0; k < d->rank; k++)
+        dims |= 1u << k;
+    return dims;
 }
 
 static uint32_t reduced(const tally_descriptor *d)
