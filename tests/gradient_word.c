@@ -187,21 +187,20 @@ static tly_dual show(const tally_descriptor *d, const state *s)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+/* Ranks are below 32, which `& 31` tells the analyser. */
+
 static void pack(int rank, const int64_t *sizes, uint32_t dims, int64_t strides[TALLY_MAX_RANK])
 {
     int64_t step = 1;
     for (int k = rank - 1; k >= 0; k--) {
-        strides[k] = dims >> k & 1 ? step : 0;
+        strides[k] = dims >> (k & 31) & 1 ? step : 0;
         step *= dims >> k & 1 ? sizes[k] : 1;
     }
 }
 
 static uint32_t everywhere(const tally_descriptor *d)
 {
-    uint32_t dims = 0;
-    for (int k = 0; k < d->rank; k++)
-        dims |= 1u << k;
-    return dims;
+    return (1u << (d->rank & 31)) - 1;
 }
 
 static uint32_t reduced(const tally_descriptor *d)
