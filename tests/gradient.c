@@ -8,6 +8,7 @@
  * by hand whose gradients have many steps.
  */
 #include "gradient_draw.h"
+#include "gradient_fail.h"
 #include "gradient_kernels.h"
 #include "gradient_texts.h"
 #include "gradient_word.h"
@@ -21,13 +22,6 @@
 #include <tally.h>
 
 static int failures;
-
-#define FAIL(...) \
-    do { \
-        failures++; \
-        printf("FAILED " __VA_ARGS__); \
-        putchar('\n'); \
-    } while (0)
 
 enum { MOST_SEGMENTS = 8 };
 

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See gradient_texts.h. */
 #include "gradient_texts.h"
+#include "gradient_fail.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <tally.h>
-
-#define FAIL(...) \
-    do { \
-        failures++; \
-        printf("FAILED " __VA_ARGS__); \
-        putchar('\n'); \
-    } while (0)
 
 /* The steps of words, as text, without their sources. */
 static const struct {

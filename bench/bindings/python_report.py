@@ -58,7 +58,7 @@ def beside(run, of):
 
 
 def inside(run, of):
-    """Libraries that call Tally, beside the same libraries without it."""
+    """Libraries with and without Tally inside of them."""
     return table(run, {own: lambda case, threads, own=own, other=other: peers(ratio(case, other, own, threads, of))
                        for own, other in ways.BESIDE.items()})
 
@@ -101,6 +101,6 @@ def markdown(run):
         *(["- Measured at the commits " + ", ".join(commits)] if len(commits) > 1 else []), *busy(run), ""]
     for of, title in (("median", "medians"), ("min", "shortest times")):
         lines += [f"## Beside Tally's call with `out=`, {title}", "", *beside(run, of),
-                  f"## Libraries that call Tally, beside those without it, {title}", "", *inside(run, of),
+                  f"## Libraries with and without Tally inside, {title}", "", *inside(run, of),
                   f"## Where a peer is faster, {title}", "", *losses(run, of)]
     return "\n".join(lines + report.refusals(run))
