@@ -134,23 +134,45 @@ static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
     store_step(k, i, y, n, lined);
 }
 
+static void do_step(tly_linear *k, kir_value i, unsigned n, int lined);
+
+/* A step whose order left the range: products become too small in one of its vectors, most often,
+ * so that only this one goes by the plain loop. */
+static void do_again(tly_linear *k, kir_value i, unsigned n)
+{
+    tly_build *c = k->c;
+    kir_value end = add(c, i, imm(c, (int64_t)n * c->lanes));
+    if (n == 1 || !tly_checks_products(c)) {
+        scan_scalars(k, i, end);
+        return;
+    }
+    tly_region l = { 0 };
+    tly_linear_carry(k, &l);
+    emit_for(c, &l, i, end, imm(c, c->lanes));
+    do_step(k, l.i, 1, 0);
+    emit_end(c, &l);
+}
+
 /* Scans n pieces from position `i` on. */
 static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int lined)
 {
     tly_build *c = k->c;
     const int products = tly_checks_products(c);
     const tly_place first = tly_place_in(&k->row, i, 0);
-    kir_value y[MOST_VECTORS], before[MOST_VECTORS + 1] = { k->last }, valid = i1(c, 1);
+    kir_value y[MOST_VECTORS], before[MOST_VECTORS + 1] = { k->last };
+    tly_linear_products ranges[MOST_VECTORS];
     for (unsigned j = 0; j < n; j++) {
-        kir_value elements = p[j].state;
+        ranges[j] = (tly_linear_products){ .elements = p[j].state, .before = before[j] };
         tly_piece_scan(c, &p[j]);
         y[j] = tly_piece_join(c, before[j], &p[j]);
-        if (products)
-            valid = band(c, valid, tly_linear_regular(c, elements, p[j].state, y[j]));
+        ranges[j].products = p[j].state;
+        ranges[j].results = y[j];
         before[j + 1] = tly_spread_last(c, y[j]);
     }
-    if (products || tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS))
-        valid = tly_is_floating(c) ? band(c, valid, tly_linear_finite(c, y, n)) : valid;
+    const int adds = tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS);
+    kir_value valid = products                     ? tly_linear_regular(c, ranges, n)
+                      : adds && tly_is_floating(c) ? tly_linear_finite(c, y, n)
+                                                   : i1(c, 1);
     if (k->pass == TLY_LINEAR_BOTH)
         tly_linear_add_step(k, p, n);
     tly_region good = { .state = { &k->last } };
@@ -165,17 +187,21 @@ static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int 
     store_step(k, i, y, n, lined);
     k->last = before[n];
     emit_else(c, &good);
-    scan_scalars(k, i, add(c, i, imm(c, (int64_t)n * c->lanes)));
+    do_again(k, i, n);
     emit_end(c, &good);
 }
 
-/* i1: an element begins anew. */
+/* i1: an element begins anew, or segments are so short on average that most steps have a head. */
 static kir_value some_head(tly_build *c, const tly_piece *p, unsigned n)
 {
+    enum { MEAN = 128 }; /* steps have 64 elements: whether one has a head cannot be foreseen */
     kir_value some = p[0].heads;
     for (unsigned j = 1; j < n; j++)
         some = bor(c, some, p[j].heads);
-    return any(c, some);
+    if (c->p->segmented == TLY_SEGMENTED_NOT)
+        return any(c, some);
+    kir_value elements = mul(c, arg(c, KIR_ARG_SEGMENTS), imm(c, MEAN));
+    return bor(c, any(c, some), less(c, arg(c, KIR_ARG_LENGTH), elements));
 }
 
 /* `n` vectors from position `i` on. Where none begins anew, as in long segments, they cost no more

@@ -34,9 +34,14 @@ tly_piece tly_piece_last(tly_build *c, const tly_piece *p);
 kir_value tly_linear_magnitude(tly_build *c, kir_value x);
 /* i1: all results of n vectors are finite. */
 kir_value tly_linear_finite(tly_build *c, const kir_value *y, unsigned n);
-/* i1: no product of neighbours in the vector has left the normal numbers. Elements are at most 2^4,
- * so a product of some of them is at most 2^64 times smaller than it was on its way. */
-kir_value tly_linear_regular(tly_build *c, kir_value elements, kir_value products, kir_value y);
+/* Of a vector of products: its elements, what they come to with those before them in the vector,
+ * the result before it in all lanes, and its results. */
+typedef struct tly_linear_products {
+    kir_value elements, products, before, results;
+} tly_linear_products;
+
+/* i1: in n vectors no order of combination has left the normal numbers, and results are finite. */
+kir_value tly_linear_regular(tly_build *c, const tly_linear_products *v, unsigned n);
 
 /* ---- a row ---- */
 

@@ -9,19 +9,50 @@
 /* ---- where states are kept ---- */
 
 /* Where vectors of i1 are bits in registers of their own, LLVM shuffles them by way of vectors of
- * integers; shifts of scalars are much faster. Elsewhere shuffles of integers are. */
+ * integers. There, each lane has the bits of all heads, and tests those between it and the element
+ * that is to join it: no lane waits for another, and nothing but the tests' results are moved to
+ * mask registers, which take one scalar a cycle. */
+static int has_windows(const tly_build *c, unsigned lanes)
+{
+    return c->t->has_mask_registers && lanes >= 8 && lanes <= 8 * c->acc_bytes;
+}
+
+/* The same of small integers, which are too many for a lane's bits: one scalar, shifted. */
 static int are_bits(const tly_build *c, unsigned lanes)
 {
-    return c->t->has_mask_registers && lanes >= 8;
+    return c->t->has_mask_registers && lanes > 8 * c->acc_bytes;
 }
 
 static kir_value kept_unless(tly_build *c, kir_value heads)
 {
     const unsigned lanes = type_of(c, heads).lanes;
+    if (has_windows(c, lanes))
+        return tly_not(c, heads);
     if (are_bits(c, lanes))
         return bitcast(c, KIR_TYPE(integer_of(lanes / 8), 1), tly_not(c, heads));
     const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), lanes);
     return choose(c, heads, constant(c, t, 0), constant(c, t, UINT64_MAX));
+}
+
+/* The bits of a vector's heads, in each lane. */
+static kir_value heads_in_lanes(tly_build *c, kir_value heads)
+{
+    const kir_type t = tly_lane_numbers(c);
+    kir_value bits = bitcast(c, KIR_TYPE(integer_of(t.lanes / 8), 1), heads);
+    if (t.lanes < 8 * c->acc_bytes)
+        bits = to_kind(c, KIR_ZEXT, (kir_kind)t.kind, bits);
+    return kir_splat(c->b, bits, t.lanes);
+}
+
+/* i1s: no head is among an element and those before it, `apart` of them in all. */
+static kir_value is_window_clear(tly_build *c, kir_value heads, unsigned apart)
+{
+    kir_value one = like(c, heads, 1), zero = like(c, heads, 0);
+    kir_value before = sub(c, shl(c, one, kir_iota(c->b, type_of(c, heads))), one);
+    kir_value window = bor(c, shl(c, before, one), one);
+    if (apart < c->lanes)
+        window = bxor(c, window, lshr(c, window, like(c, heads, apart)));
+    return equal(c, band(c, heads, window), zero);
 }
 
 static kir_value with_before(tly_build *c, kir_value keeps, unsigned apart)
@@ -40,7 +71,7 @@ static kir_value is_kept(tly_build *c, const tly_piece *p)
         return p->keeps;
     if (keeps.lanes < state.lanes)
         return bitcast(c, KIR_TYPE(KIR_I1, state.lanes), p->keeps);
-    return differ(c, p->keeps, like(c, p->keeps, 0));
+    return less(c, p->keeps, like(c, p->keeps, 0)); /* the sign: what blends look at, too */
 }
 
 /* ---- pieces ---- */
@@ -57,11 +88,15 @@ void tly_piece_scan(tly_build *c, tly_piece *p)
     kir_value none = tly_neutral(c, c->vec), one = 0;
     if (p->factor != 0)
         one = like(c, p->factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    const int windows = p->keeps != 0 && has_windows(c, c->lanes);
+    kir_value heads = windows ? heads_in_lanes(c, p->heads) : 0;
     for (unsigned apart = 1; apart < c->lanes; apart *= 2) {
         p->state = tly_piece_join(c, tly_shift(c, none, p->state, apart), p);
         if (p->factor != 0)
             p->factor = mul(c, p->factor, tly_shift(c, one, p->factor, apart));
-        if (p->keeps != 0)
+        if (windows)
+            p->keeps = is_window_clear(c, heads, 2 * apart);
+        else if (p->keeps != 0)
             p->keeps = with_before(c, p->keeps, apart);
     }
 }

@@ -97,20 +97,45 @@ static void copy_states(tly_build *c, const tly_heads *h, kir_value from)
     emit_end(c, &again);
 }
 
+static void mark(tly_build *c, kir_value position)
+{
+    kir_store(c->b, ptradd(c, c->heads, position), 0, constant(c, KIR_TYPE(KIR_I8, 1), 1), 1, 0);
+}
+
+/* Segments whose heads lie before `to`, several at a time: one comparison for all, as the last head
+ * is the farthest. */
+static void mark_groups(tly_build *c, tly_heads *h, kir_value to)
+{
+    enum { GROUP = 8 };
+    kir_value last = imm(c, GROUP - 1), behind = sub(c, arg(c, KIR_ARG_SEGMENTS), last);
+    kir_value here = i1(c, 1);
+    tly_region l = { .state = { &here, &h->next } }, all = { .state = { &h->next } };
+    emit_for_while(c, &l, h->next, behind, imm(c, GROUP));
+    here = less(c, tly_segment_head(c, add(c, l.i, last)), to);
+    emit_if(c, &all, here);
+    for (unsigned j = 0; j < GROUP; j++)
+        mark(c, tly_segment_head(c, add(c, l.i, imm(c, j))));
+    h->next = add(c, l.i, imm(c, GROUP));
+    emit_end(c, &all);
+    emit_end(c, &l);
+}
+
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
 {
-    const kir_type words = KIR_TYPE(KIR_I64, 8), byte = KIR_TYPE(KIR_I8, 1);
+    const kir_type words = KIR_TYPE(KIR_I64, 8);
+    kir_value one = imm(c, 1);
     tly_region wanted = { .state = { &h->next } }, clear = { 0 };
     c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
     emit_unless(c, &wanted, h->again);
-    kir_value position = tly_segment_head(c, h->next), here = less(c, position, to),
-              one = imm(c, 1);
-    tly_region l = { .state = { &here, &h->next, &position } };
     emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
     kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
     emit_end(c, &clear);
+    if (h->stateful == NULL)
+        mark_groups(c, h, to);
+    kir_value position = tly_segment_head(c, h->next), here = less(c, position, to);
+    tly_region l = { .state = { &here, &h->next, &position } };
     emit_for_while(c, &l, h->next, arg(c, KIR_ARG_SEGMENTS), one);
-    kir_store(c->b, ptradd(c, c->heads, position), 0, constant(c, byte, 1), 1, 0);
+    mark(c, position);
     if (h->stateful != NULL)
         copy_state(c, h, l.i, sub(c, position, from));
     h->next = add(c, l.i, one);
@@ -126,6 +151,8 @@ kir_value tly_heads_at(tly_build *c, const tly_place *at, unsigned lanes)
 {
     kir_value position = add(c, at->position, imm(c, at->more_positions));
     kir_value marks = kir_load(c->b, KIR_TYPE(KIR_I8, lanes), ptradd(c, c->heads, position), 0, 1);
+    if (!c->t->has_mask_registers && c->acc_bytes > 1) /* as wide as what the i1s will choose */
+        marks = to_kind(c, KIR_ZEXT, integer_of(c->acc_bytes), marks);
     return differ(c, marks, like(c, marks, 0));
 }
 
