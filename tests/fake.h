@@ -270,11 +270,10 @@ static tally_status fake_build(const tly_problem *problem, const char *level, co
     artifact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
     artifact->launch.form = problem->form;
     artifact->launch.chunk = rows ? FAKE_CHUNK : 0;
-    artifact->launch.record_bytes = rows ? sizeof(int64_t) : 0;
     artifact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
     artifact->launch.scratch_bytes = FAKE_SCRATCH;
     artifact->launch.scratch_lane_bytes = rows ? 0 : 8;
-    artifact->launch.record_bytes = reduces ? sizeof(int64_t) : 0;
+    artifact->launch.record_bytes = rows ? sizeof(int64_t) : 0;
     artifact->launch.split_bytes = 64;
     strncpy(artifact->launch.level, level, sizeof artifact->launch.level - 1);
     artifact->code = fake_jump(entries[quick][rows + reduces], &artifact->code_bytes);

@@ -11,8 +11,9 @@ static const tly_plan_key table[] = {
     { TLY_KEY(tly_plan, chunk), 0, 1 << 20, 0,
       TLY_WHY({ 0, "The axis is not cut: rows are short, states go on from run to run, or no total "
                    "tells what comes after a chunk." },
-              { TLY_ELSE, "A chunk is 128 KiB of input, and has a total, so that threads can share "
-                          "a row." }) },
+              { TLY_ELSE,
+                "Threads share a row: a chunk is 128 KiB of input and has a total, or it is "
+                "512 KiB and has the segments that begin in it." }) },
     TLY_KEY_PREFETCH,
     TLY_KEY_SPLIT_BYTES,
 };
@@ -39,23 +40,23 @@ _Static_assert(TLY_LINEAR_CUT % (TLY_LINEAR_MOST_VECTORS * TLY_MOST_LANES) == 0,
 
 /* Segments with states of their own, of a move, by chains of scalars and in vectors: f32, one row,
  * mean length 256, 32, 3 AVX-512 .23, .28, .06 and .67, .40, .27, AVX2 .29, .25, .05 and .56, .24,
- * .19; but rows of 20, 100, 1000 in segments of 7 to 14 AVX-512 .59, .39, .33 and .08, .29, .37,
- * AVX2 .40, .41, .34 and .12, .27, .27, and products, which leave the range of steps, .20 and .04
- * (Zen 5). */
+ * .19, products AVX-512 .23, .27, .09 and .74, .51, .19; but rows of 20, 100, 1000 in segments of 7
+ * to 14 AVX-512 .59, .39, .33 and .08, .29, .37, AVX2 .40, .41, .34 and .12, .27, .27 (Zen 5). */
 static int has_slow_states(const tly_problem *p)
 {
-    return p->segmented && p->carry &&
-           (p->rows.is_medium || tly_is_checked_as(p, TLY_CHECK_PRODUCTS));
+    return p->segmented && p->carry && p->rows.is_medium;
 }
 
 /* Pieces of a row that go on with each other's states have one template, long or short. f32 past
  * the cache, of a move, in vectors and by chains of scalars: rows of 16, 32, 64, 128
  * AVX-512 .70, .59 and .71, .54 and .85, .37 and .81, .23, AVX2 .63, .65 and .73, .64 and .65, .43
- * and .84, .25; i64 of 1024 .79, .37 and .64, .36 (Zen 4). */
+ * and .84, .25; i64 of 1024 .79, .37 and .64, .36 (Zen 4). With segments, rows of 20, 24,
+ * 31, 32, 48 AVX-512 .31, .47 and .21, .47 and .24, .49 and .55, .50 and .61, .26 (Zen 5). */
 int tly_linear_serves(const tly_problem *p)
 {
     const int length = p->rows.length;
-    const int is_long = p->rows.least == 0 && (length == 0 || length >= TLY_LINEAR_LEAST);
+    const int least = p->segmented ? TLY_LINEAR_LEAST_SEGMENTED : TLY_LINEAR_LEAST;
+    const int is_long = p->rows.least == 0 && (length == 0 || length >= least);
     return refuses(p) == NULL && !has_slow_states(p) && (is_long || (p->carry && !p->segmented));
 }
 
@@ -65,12 +66,18 @@ int tly_linear_cuts(const tly_problem *p)
            tly_operator_of(p)->parts == 1 && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
 }
 
+int tly_linear_parts(const tly_problem *p)
+{
+    return p->segmented && p->rows.length == 0 && p->rows.least == 0 && !tly_linear_cuts(p);
+}
+
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
     const int32_t step = plan->lanes * plan->vectors;
     const char *lanes = tly_fault_of_lanes(p, plan);
+    const int is_whole = !tly_linear_cuts(p) && !tly_linear_parts(p);
     return lanes != NULL                            ? lanes
-           : plan->chunk > 0 && !tly_linear_cuts(p) ? "such rows are not cut in chunks"
+           : plan->chunk > 0 && is_whole            ? "such rows are not cut in chunks"
            : plan->chunk % step != 0                ? "the chunk is no multiple of a step"
            : (plan->chunk & (plan->chunk - 1)) != 0 ? "the chunk is a power of two"
                                                     : NULL;

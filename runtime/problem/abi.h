@@ -102,7 +102,7 @@ typedef struct tly_launch {
     int64_t scratch_bytes;      /* a task */
     int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
     int64_t record_bytes;       /* reductions: of a tile's states, of lanes of one lane's;
-                                   TLY_ROWS: of a carry record */
+                                   TLY_ROWS: of a carry record; 0: chunks hand on none */
     int64_t split_bytes;        /* bytes read and written worth one more thread where computing
                                    is the limit; 0: memory is, and the machine decides */
     uint64_t tensors;           /* 1 << TLY_TENSOR_...: those that the kernel takes */

@@ -143,8 +143,19 @@ static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
  * 390, 275 (Emerald Rapids). */
 static int hands_on(const tally_kernel *k, int64_t threads)
 {
-    return k->form == TLY_ROWS && k->bytes >= k->context->limits.chain && k->rows < 2 * threads &&
-           k->rows % threads != 0 && k->row_tiles > 1;
+    return k->form == TLY_ROWS && k->carry_bytes > 0 && k->bytes >= k->context->limits.chain &&
+           k->rows < 2 * threads && k->rows % threads != 0 && k->row_tiles > 1;
+}
+
+/* A row in as many parts at most, each of whole tiles, as a ticket each. */
+static void cut_rows(tly_run *run, int64_t most)
+{
+    const int64_t parts = tly_smaller(run->kernel->row_tiles, most);
+    if (parts > 1) {
+        run->parts = parts;
+        run->rows = 1;
+        run->tickets = run->kernel->rows * parts;
+    }
 }
 
 /* How a run is cut: chains for few long rows, parts of rows where lanes can be told apart, whole
@@ -158,20 +169,16 @@ static int cut(tly_run *run, int64_t threads)
     if (tly_reduces(k->form)) {
         return tly_reduce_cut(run) || tly_segments_cut(run) || run->tickets > 1;
     }
-    if (k->form == TLY_ROWS) {
-        if (hands_on(k, threads)) {
-            run->tickets = k->tiles;
-            return tly_chain_begin(run);
+    const int is_few = k->rows < threads * SLICES_A_THREAD && k->rows % threads != 0;
+    if (k->form != TLY_ROWS) {
+        if (is_few) { /* each thread sweeps one contiguous range of lanes: the wider the better */
+            cut_rows(run, tly_smaller(threads, k->row_tiles / k->share_tiles));
         }
-    } else if (k->rows < threads * SLICES_A_THREAD && k->rows % threads != 0) {
-        /* Each thread sweeps one contiguous range of lanes: the wider the better. */
-        int64_t most = k->row_tiles / k->share_tiles;
-        int64_t parts = threads < most ? threads : most;
-        if (parts > 1) {
-            run->parts = parts;
-            run->rows = 1;
-            run->tickets = k->rows * parts;
-        }
+    } else if (hands_on(k, threads)) {
+        run->tickets = k->tiles;
+        return tly_chain_begin(run);
+    } else if (k->carry_bytes == 0 && is_few) { /* chunks have no part in each other */
+        cut_rows(run, tly_ceil_div(threads * TICKETS_A_THREAD, k->rows));
     }
     return run->tickets > 1;
 }

@@ -275,30 +275,41 @@ static void scan_span(tly_linear *k, kir_value from, kir_value to)
         scan_scalars(k, from, to);
 }
 
-/* The positions of segments in [from, to), a block after another, whose heads are marked before. */
+/* The positions of segments in [from, to), a block after another, whose heads are marked before. Of
+ * parts, those of segments that begin there. Their steps begin where they would without parts, as
+ * whole lines are stored from there on. */
 static void scan_segments(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
+    const int has_states = tly_linear_has_states(c);
     tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0,
                                       k->again);
-    kir_value first = tly_max(c, from, heads.first), end = tly_min(c, to, heads.end);
-    kir_value least = first, ended = imm(c, 0);
-    const int has_states = tly_linear_has_states(c);
+    if (k->part > 0)
+        tly_heads_within(c, &heads, from, to);
+    kir_value first = tly_max(c, from, heads.first),
+              end = k->part > 0 ? heads.end : tly_min(c, to, heads.end);
+    kir_value block = k->part > 0 ? tly_round_down(c, first, LINE) : first;
+    kir_value least = block, ended = heads.next;
     tly_region l = { .state = { &heads.next } };
     tly_linear_carry(k, &l);
     if (has_states) {
         tly_linear_begin_states(k, &heads);
         emit_carry(&l, 1, &ended);
-        least = add(c, first, imm(c, 1)); /* of segments without elements, too */
+        least = add(c, block, imm(c, 1)); /* of segments without elements, too */
     }
-    emit_for(c, &l, first, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
-    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end);
+    emit_for(c, &l, block, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
+    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end), begin = l.i;
     if (has_states)
         tly_linear_states_from(k, &heads, l.i);
     tly_heads_mark(c, &heads, l.i, border);
-    scan_span(k, l.i, border);
+    if (k->part > 0) {
+        kir_value start = tly_max(c, l.i, first);
+        begin = tly_max(c, start, tly_min(c, tly_round_up(c, start, LINE), border));
+        scan_scalars(k, start, begin);
+    }
+    scan_span(k, begin, border);
     if (has_states)
-        tly_linear_end_states(k, &ended, border);
+        tly_linear_end_states(k, &heads, &ended, border);
     emit_end(c, &l);
 }
 
@@ -326,6 +337,17 @@ static void scan_chunks(tly_linear *k, kir_value from, kir_value to)
     emit_end(c, &l);
 }
 
+/* The same, part by part. */
+static void scan_parts(tly_linear *k, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    tly_region l = { 0 };
+    tly_linear_carry(k, &l);
+    emit_for(c, &l, from, tly_max(c, to, add(c, from, imm(c, 1))), imm(c, k->part));
+    scan_segments(k, l.i, tly_min(c, add(c, l.i, imm(c, k->part)), to));
+    emit_end(c, &l);
+}
+
 /* Positions [from, to) of a row. A row of one chunk needs no totals, which cost a fourth of the
  * time where computing is the limit. */
 static void scan_positions(tly_linear *k, kir_value from, kir_value to)
@@ -338,7 +360,10 @@ static void scan_positions(tly_linear *k, kir_value from, kir_value to)
         emit_else(c, &cut);
     }
     k->pass = TLY_LINEAR_RESULTS;
-    scan_part(k, from, to);
+    if (k->part > 0)
+        scan_parts(k, from, to);
+    else
+        scan_part(k, from, to);
     if (k->chunk > 0 && tly_is_floating(c))
         emit_end(c, &cut);
 }
@@ -406,9 +431,11 @@ static void add_chunk(tly_linear *k, const tly_task_rows *e)
 
 void tly_build_linear(tly_build *c, tly_launch *launch)
 {
-    tly_linear k = { .c = c, .streams = tly_streams(c), .chunk = c->plan->chunk };
+    const int64_t chunk = c->plan->chunk;
+    tly_linear k = { .c = c, .streams = tly_streams(c) };
+    *(tly_linear_cuts(c->p) ? &k.chunk : &k.part) = chunk;
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
-    launch->chunk = k.chunk;
+    launch->chunk = chunk;
     launch->record_bytes = k.chunk > 0 ? c->acc_bytes : 0;
     launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
     if (tly_linear_has_states(c)) {
@@ -417,7 +444,7 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
         k.wanted = tly_wants_states(c);
     }
     tly_region combine = { .state = { &status } }, total = { 0 };
-    const tly_task_rows e = tly_rows_of_task(c, k.chunk);
+    const tly_task_rows e = tly_rows_of_task(c, chunk);
     if (k.chunk == 0) {
         scan_rows(&k, &e);
         kir_return(c->b, status);

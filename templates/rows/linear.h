@@ -54,7 +54,8 @@ typedef enum tly_linear_pass {
 
 typedef struct tly_linear {
     tly_build *c;
-    int64_t chunk;     /* elements; 0: rows are not cut */
+    int64_t chunk;     /* elements, of which there is a total; 0: there are none */
+    int64_t part;      /* elements whose segments go to tasks whole; 0: rows are not cut so */
     tly_row row;       /* position 0 */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
@@ -86,7 +87,7 @@ int64_t tly_linear_states_bytes(const tly_build *c);
  * segments whose last states are stored. */
 void tly_linear_begin_states(tly_linear *k, tly_heads *heads);
 void tly_linear_states_from(tly_linear *k, const tly_heads *heads, kir_value from);
-void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to);
+void tly_linear_end_states(tly_linear *k, const tly_heads *heads, kir_value *ended, kir_value to);
 /* Heads among the pieces of n vectors from position `i` on begin with their states. */
 void tly_linear_start_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n);
 /* The same of one element with a head: the state before it, which was y. */

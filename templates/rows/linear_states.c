@@ -48,14 +48,14 @@ static void hand_on(tly_linear *k, kir_value i, kir_value first, kir_value end)
     tly_carry_store(c, &at, y);
 }
 
-void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to)
+void tly_linear_end_states(tly_linear *k, const tly_heads *heads, kir_value *ended, kir_value to)
 {
     tly_build *c = k->c;
     tly_region wanted = { .state = { ended } };
     emit_if(c, &wanted, k->wanted);
     kir_value here = i1(c, 1), one = imm(c, 1);
     tly_region l = { .state = { &here, ended } };
-    emit_for_while(c, &l, *ended, arg(c, KIR_ARG_SEGMENTS), one);
+    emit_for_while(c, &l, *ended, heads->behind, one);
     kir_value next = add(c, l.i, one), end = tly_segment_head(c, next);
     tly_region over = { .state = { ended } };
     here = ule(c, end, to);

@@ -63,6 +63,7 @@ tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_v
     tly_heads h = { .marks = scratch,
                     .next = none,
                     .again = again,
+                    .behind = arg(c, KIR_ARG_SEGMENTS),
                     .first = tly_segment_head(c, none),
                     .end = tly_segment_head(c, arg(c, KIR_ARG_SEGMENTS)) };
     tly_region wanted = { .state = { &h.next } };
@@ -72,6 +73,19 @@ tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_v
     h.next = heads_before(c, none, from);
     emit_end(c, &wanted);
     return h;
+}
+
+void tly_heads_within(tly_build *c, tly_heads *h, kir_value from, kir_value to)
+{
+    tly_region inner = { .state = { &h->behind } }, later = { .state = { &h->next } };
+    emit_if(c, &later, less(c, imm(c, 0), from));
+    h->next = heads_before(c, h->next, from);
+    emit_end(c, &later);
+    emit_if(c, &inner, less(c, to, arg(c, KIR_ARG_LENGTH)));
+    h->behind = heads_before(c, h->next, to);
+    emit_end(c, &inner);
+    h->first = tly_segment_head(c, h->next);
+    h->end = tly_segment_head(c, h->behind);
 }
 
 /* The state that segment i begins with, to where its head lies: of several heads in one place, as
