@@ -74,6 +74,13 @@ typedef struct tly_linear {
 /* A loop or branch carries what the pass makes. */
 void tly_linear_carry(tly_linear *k, tly_region *l);
 
+/* ---- steps (linear_steps.c) ---- */
+
+/* Positions [from, to) by the plain loop. Their elements have joined the total already. */
+void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to);
+/* The same by steps, of the pass's kind. */
+void tly_linear_scan_span(tly_linear *k, kir_value from, kir_value to);
+
 /* Past the cache, all that n vectors from position i on read is fetched ahead (linear_fetch.c). */
 void tly_linear_prefetch(tly_linear *k, kir_value i, unsigned n);
 
