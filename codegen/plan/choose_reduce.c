@@ -35,17 +35,29 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
  * .49, argmax .38, .74, log_sum_exp .56, .65; sums of 250 from L2 .61; of 100, 200 of f64 .55, .86;
  * past the cache sums of 166, 400 1.02, 1.07. AVX2: 400 sums .79, prod .50; 250 argmax .69 (Zen 5,
  * minima beside other work). Of long code few are enough: sums of e^x in rows of 33 by 4, 8, 16
- * 11.3, 10.5, 10.3 ms, made in 37, 56, 96 ms (Zen 4). */
+ * 11.3, 10.5, 10.3 ms, made in 37, 56, 96 ms (Zen 4). Of long rows whose elements only join
+ * their states two lines of vectors are enough, and are read nearly in the order of memory. Of
+ * reading, f32 past the cache and 256 KiB of it, AVX-512 by 2 and 16 sums of 200, 300, 512 .89, .63
+ * and .77, .66 and .76, .67; .67, .63 and .72, .61 and .74, .62; max of 300 .80, .60; AVX2 by 2, 4,
+ * 8 sums of 160 .91, .81, .78 and .36, .67, .61, prod of 300 .84, .83, .72 and .34, .50, .37. f16,
+ * which are converted, of 256 by 2 and 16 .69, .72 and .37, .43 (Zen 5). */
 static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
+    enum { LINES = 128 };
+    const int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     int32_t most = t->registers / 2;
     int32_t rows = plan->lanes < most ? plan->lanes : most;
     if (p->segmented)
         return !tly_takes_segments(p) || !tly_is_masked(p, t) ? 1 : rows > most ? most : rows;
     if (!tly_reduces_together(p, t) || plan->vectors > 1)
         return 1;
-    if (tly_operator_of(p)->parts > 1 || tly_raises_flags(p, TLY_EXPRESSION_MAP))
+    const int is_one = tly_operator_of(p)->parts == 1;
+    const int is_plain = is_one && !tly_has_expression(p, TLY_EXPRESSION_MAP) &&
+                         tly_element_bytes(p, TLY_IN) == bytes;
+    if (!is_one || tly_raises_flags(p, TLY_EXPRESSION_MAP))
         most = 8;
+    if (is_plain && p->reduced.way == TLY_REDUCED_MEDIUM)
+        most = LINES / (plan->lanes * bytes);
     return rows > most ? most : rows;
 }
 
