@@ -89,15 +89,24 @@ static LLVMValueRef clamped_count(const tly_lowering *l, LLVMValueRef count, kir
     return tly_lower_intrinsic(l, "llvm.smin", &i64, 1, high, 2);
 }
 
+/* 1: the count is as wide as lanes are, so that no clamp is needed before they are compared: of
+ * many counts, each a lane of a vector, clamps would be scalars that fill the registers. */
+static int is_narrow(LLVMValueRef count, unsigned bits)
+{
+    return LLVMIsASExtInst(count) != NULL &&
+           LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(count, 0))) <= bits;
+}
+
 /* Lanes below `count`, compared in the element's width so that no wider vector comes up. */
 static LLVMValueRef lanes_below(const tly_lowering *l, LLVMValueRef count, kir_type type)
 {
-    LLVMValueRef clamped = LLVMBuildTrunc(l->builder, clamped_count(l, count, type),
-                                          l->integers[type.kind], "");
-    clamped = tly_lower_splat(l, clamped, type.lanes);
+    const int narrow = is_narrow(count, kir_kind_bits((kir_kind)type.kind));
+    LLVMValueRef compared = LLVMBuildTrunc(
+        l->builder, narrow ? count : clamped_count(l, count, type), l->integers[type.kind], "");
+    compared = tly_lower_splat(l, compared, type.lanes);
     LLVMValueRef lanes = tly_lower_ramp(l, type.kind, type.lanes, 0, 1);
-    lanes = LLVMBuildBitCast(l->builder, lanes, LLVMTypeOf(clamped), "");
-    return LLVMBuildICmp(l->builder, LLVMIntULT, lanes, clamped, "");
+    lanes = LLVMBuildBitCast(l->builder, lanes, LLVMTypeOf(compared), "");
+    return LLVMBuildICmp(l->builder, narrow ? LLVMIntSLT : LLVMIntULT, lanes, compared, "");
 }
 
 /* LLVM takes a masked access apart, a branch for each lane, where the level has none: 89 ms and

@@ -8,21 +8,27 @@
  */
 #include "reduce.h"
 
-enum { MOST_ROWS = TLY_REDUCE_MOST_GROUP };
+enum { MOST_ROWS = TLY_REDUCE_MOST_GROUP, LINE = 64, MOST_LINES = 256 };
 
 typedef struct group {
     tly_reduce *r;
     unsigned rows;
-    tly_row at[MOST_ROWS];      /* the first elements */
-    kir_value count[MOST_ROWS]; /* elements; 0 of long ones */
-    kir_value most;             /* the largest of them */
-    kir_value is_long;          /* i1: there is a long one */
+    tly_row at[MOST_ROWS]; /* the first elements */
+    kir_value counts;      /* i32s: elements; 0 of long ones */
+    kir_value is_long;     /* i1: there is a long one */
+    /* What is fetched ahead: so many lines a group, from so many bytes behind position 0 on. */
+    kir_value lines, fetched;
 } group;
+
+/* Elements of a short one at most. */
+static int64_t short_count(const tly_build *c)
+{
+    return (int64_t)c->lanes * TLY_REDUCE_SHORT_VECTORS;
+}
 
 kir_value tly_reduce_is_short(const tly_reduce *r, kir_value count)
 {
-    tly_build *c = r->c;
-    return less(c, count, imm(c, (int64_t)c->lanes * TLY_REDUCE_SHORT_VECTORS + 1));
+    return less(r->c, count, imm(r->c, short_count(r->c) + 1));
 }
 
 /* One vector of states. */
@@ -59,18 +65,19 @@ static void do_one(tly_reduce *r, const tly_row *row, kir_value segment)
 
 /* ---- several ---- */
 
+/* Counts are vectors, as so many scalars would not stay in registers. */
 static void find(group *g, const tly_row *row, kir_value first)
 {
     tly_build *c = g->r->c;
-    g->most = imm(c, 0);
-    g->is_long = i1(c, 0);
+    kir_value counts = tly_segment_counts(c, first, g->rows);
+    kir_value is_long = less(c, like(c, counts, (uint64_t)short_count(c)), counts);
+    g->is_long = any(c, is_long);
+    g->counts = choose(c, is_long, like(c, counts, 0), counts);
     for (unsigned k = 0; k < g->rows; k++) {
-        const tly_segment s = tly_segment_of(c, row, add(c, first, imm(c, k)));
-        kir_value is_short = tly_reduce_is_short(g->r, s.count);
-        g->at[k] = s.row;
-        g->count[k] = choose(c, is_short, s.count, imm(c, 0));
-        g->most = tly_max(c, g->most, g->count[k]);
-        g->is_long = bor(c, g->is_long, tly_not(c, is_short));
+        kir_value i = add(c, first, imm(c, k));
+        g->at[k] = tly_segment_of(c, row, i).row;
+        g->at[k].at[TLY_IN] = ptradd(c, row->at[TLY_IN],
+                                     mul(c, tly_segment_border(c, i), tly_step(c, TLY_IN)));
     }
 }
 
@@ -87,7 +94,6 @@ static kir_value take_some(group *g, unsigned k, kir_value position, kir_value l
         return tly_combine(c, state, tly_element(c, &at, x));
     }
     kir_value x = tly_reduce_load_some(g->r, &at, p, left, c->lanes);
-    left = tly_max(c, tly_min(c, left, imm(c, c->lanes)), imm(c, 0));
     kir_value next = tly_combine(c, state, tly_element(c, &at, x));
     return choose(c, tly_lanes_below(c, left), next, state);
 }
@@ -95,23 +101,29 @@ static kir_value take_some(group *g, unsigned k, kir_value position, kir_value l
 /* A vector of each segment, where it has one. */
 static void take(group *g, kir_value position, kir_value *state)
 {
-    for (unsigned k = 0; k < g->rows; k++)
-        state[k] = take_some(g, k, position, sub(g->r->c, g->count[k], position), state[k]);
+    tly_build *c = g->r->c;
+    kir_value counts = g->counts, from = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), position);
+    kir_value left = sub(c, counts, kir_splat(c->b, from, g->rows));
+    if (c->bytes[TLY_IN] == 2) /* as wide as elements, so that nothing is clamped */
+        left = to_kind(c, KIR_TRUNC, KIR_I16, left);
+    for (unsigned k = 0; k < g->rows; k++) {
+        kir_value some = convert(c, KIR_SEXT, KIR_TYPE(KIR_I64, 1), kir_extract(c->b, left, k));
+        state[k] = take_some(g, k, position, some, state[k]);
+    }
 }
 
 /* Elements of several segments are read side by side, which the machine does not take for streams.
- * So lines are fetched ahead, as many as the group has. */
-static void fetch_ahead(group *g)
+ * So lines are fetched ahead, as many for each group as those about it have: for as many as the
+ * group itself has, a branch could not be foreseen. */
+static void fetch_ahead(const group *g, const tly_row *row)
 {
-    enum { LINE = 64, MOST = 256 * LINE };
     tly_build *c = g->r->c;
     if (c->plan->prefetch == 0)
         return;
-    kir_value from = kir_addr(c->b, g->at[0].at[TLY_IN]);
-    kir_value to = kir_addr(c->b, g->at[g->rows - 1].at[TLY_IN]);
+    kir_value from = ptradd(c, row->at[TLY_IN], g->fetched);
     tly_region l = { 0 };
-    emit_for(c, &l, imm(c, 0), tly_min(c, sub(c, to, from), imm(c, MOST)), imm(c, LINE));
-    kir_prefetch(c->b, ptradd(c, g->at[0].at[TLY_IN], l.i), c->plan->prefetch);
+    emit_for(c, &l, imm(c, 0), g->lines, imm(c, 1));
+    kir_prefetch(c->b, ptradd(c, from, mul(c, l.i, imm(c, LINE))), c->plan->prefetch);
     emit_end(c, &l);
 }
 
@@ -166,13 +178,17 @@ static kir_value several(group *g, const tly_row *row, kir_value first)
     kir_value state[MOST_ROWS], zero = imm(c, 0);
     tly_region l = { 0 };
     find(g, row, first);
-    fetch_ahead(g);
+    kir_value lanes = imm(c, c->lanes);
     for (unsigned k = 0; k < g->rows; k++)
         state[k] = tly_reduce_neutral(c, c->lanes);
     take(g, zero, state);
+    kir_value more = any(c, less(c, like(c, g->counts, c->lanes), g->counts));
+    emit_carry(&l, 1, &more);
     emit_carry(&l, g->rows, state);
-    emit_for(c, &l, imm(c, c->lanes), g->most, imm(c, c->lanes));
+    emit_for_while(c, &l, lanes, imm(c, short_count(c)), lanes);
     take(g, l.i, state);
+    kir_value next = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), add(c, l.i, lanes));
+    more = any(c, less(c, kir_splat(c->b, next, g->rows), g->counts));
     emit_end(c, &l);
     return fold(g, state);
 }
@@ -208,6 +224,7 @@ static void do_group(group *g, const tly_row *row, kir_value first, kir_value en
     tly_region together = { .state = { &alone, &is_long } }, left = { 0 }, each = { 0 },
                wanted = { 0 };
     emit_if(c, &together, band(c, whole, less(c, all, imm(c, most + 1))));
+    fetch_ahead(g, row);
     kir_value state = states_of(g, row, first, all);
     is_long = g->is_long;
     alone = finish(g, row, first, state);
@@ -222,21 +239,48 @@ static void do_group(group *g, const tly_row *row, kir_value first, kir_value en
     emit_end(c, &left);
 }
 
+/* ---- rows ---- */
+
+/* Segments from `first` on, so many groups: they have about as many lines each. */
+static void begin_fetching(group *g, kir_value first, kir_value end)
+{
+    tly_build *c = g->r->c;
+    kir_value from = tly_segment_border(c, first), axis = tly_axis(c, TLY_IN);
+    kir_value bytes = mul(c, sub(c, tly_segment_border(c, end), from), axis);
+    kir_value segments = mul(c, sub(c, end, first), imm(c, LINE));
+    kir_value each = udiv(c, mul(c, bytes, imm(c, g->rows)), segments);
+    g->lines = tly_min(c, add(c, each, imm(c, 1)), imm(c, MOST_LINES));
+    g->fetched = mul(c, from, axis);
+}
+
+/* Groups of segments [from, to) of a row. */
+static void do_groups(group *g, const tly_row *row, kir_value from, kir_value to)
+{
+    tly_build *c = g->r->c;
+    tly_region l = { .state = { &g->fetched } };
+    begin_fetching(g, from, to);
+    emit_for(c, &l, from, to, imm(c, g->rows));
+    /* The last segment of one size may be shorter than the others. */
+    kir_value same = tly_min(c, to, sub(c, arg(c, KIR_ARG_SEGMENTS), imm(c, 1)));
+    kir_value end = add(c, l.i, imm(c, g->rows)), whole = less(c, end, add(c, same, imm(c, 1)));
+    do_group(g, row, l.i, tly_min(c, end, to), band(c, whole, is_scan(c)));
+    g->fetched = add(c, g->fetched, mul(c, g->lines, imm(c, LINE)));
+    emit_end(c, &l);
+}
+
 /* Segments [from, to) of a row. */
 static void do_segments(tly_reduce *r, const tly_row *row, kir_value from, kir_value to)
 {
+    enum { BLOCK = 1024 };
     tly_build *c = r->c;
     group g = { .r = r, .rows = (unsigned)c->plan->rows_at_once };
+    const int64_t step = g.rows > 1 ? BLOCK : 1;
     tly_region l = { 0 };
-    emit_for(c, &l, from, to, imm(c, c->plan->rows_at_once));
-    if (g.rows > 1) {
-        /* The last segment of one size may be shorter than the others. */
-        kir_value same = tly_min(c, to, sub(c, arg(c, KIR_ARG_SEGMENTS), imm(c, 1)));
-        kir_value end = add(c, l.i, imm(c, g.rows)), whole = less(c, end, add(c, same, imm(c, 1)));
-        do_group(&g, row, l.i, tly_min(c, end, to), band(c, whole, is_scan(c)));
-    } else {
+    emit_for(c, &l, from, to, imm(c, step));
+    if (g.rows > 1)
+        do_groups(&g, row, l.i, tly_min(c, add(c, l.i, imm(c, step)), to));
+    else
         do_one(r, row, l.i);
-    }
     emit_end(c, &l);
 }
 
