@@ -261,8 +261,11 @@ def test_dtypes_of_other_libraries():
     for dtype in (torch.float64, "f64", "float64", np.float64, np.dtype("f8"), float):
         assert tally.cumsum(x, dtype=dtype).dtype == torch.float64
     assert tally.cumsum(x, acc=torch.float64).dtype == torch.float32
-    with pytest.raises(tally.Error, match="^dtype: "):
-        tally.cumsum(x, dtype="zz")
+    for dtype in ("zz", "i4"):
+        with pytest.raises(TypeError, match=f"^dtype: '{dtype}' is no dtype of Tally; hint: names count bits"):
+            tally.cumsum(x, dtype=dtype)
+    with pytest.raises(tally.Error, match="^dtype: .*; hint: kernels of sum exist from f32 to f64 f32"):
+        tally.sum(x, dtype="u32")
 
 
 def test_subclasses():

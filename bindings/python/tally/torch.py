@@ -15,7 +15,7 @@ from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
                                call, dtype_of, empty, in_functorch, library, operators, places_of, prepare, through,
                                transforms, usual, word_of)
-from ._words import LETTERS, axes_of, check_number, complete, fault, index_of, number_type, parse
+from ._words import LETTERS, axes_of, check_number, complete, dtype_named, fault, index_of, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -364,7 +364,7 @@ def _with_options(name, x, arguments, dtype, options):
     def by_word(word, x):
         return call(word + ("," if word.count(":") == 3 else ":") * bool(more) + ",".join(more), x)
 
-    return through(by_word, name, _checked(x), arguments, made=None if dtype is None else _named(dtype))
+    return through(by_word, name, _checked(x), arguments, made=None if dtype is None else dtype_named(_named(dtype)))
 
 
 PYTHONS = {float: "f64", int: "i64", bool: "bool"}
