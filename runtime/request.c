@@ -91,10 +91,20 @@ static tally_status refuse_stages(const tally_descriptor *full, tally_error *err
     if (field == NULL) {
         return TALLY_OK;
     }
-    tly_fail(error, TALLY_UNSUPPORTED, field,
-             "kernels need the size of the axis and the number of segments, and fewer than %d dims",
-             TALLY_MAX_RANK);
-    tly_error_hint(error, "the other sizes may be open, as in sum:f32:?x100:axes=1,segments=i32/5");
+    if (full->rank == TALLY_MAX_RANK) {
+        return tly_fail(error, TALLY_UNSUPPORTED, field, "kernels of segments have %d dims at most",
+                        TALLY_MAX_RANK - 1);
+    }
+    if (full->segments == TALLY_OPEN_SIZE) {
+        tly_fail(error, TALLY_UNSUPPORTED, field,
+                 "kernels need the number of segments, which '?' leaves open");
+        tly_error_hint(error, "N + 1 offsets make N segments: segments=i32/N");
+    } else {
+        tly_fail(error, TALLY_UNSUPPORTED, field,
+                 "kernels of segments need the size of the axis, which '?' leaves open");
+        tly_error_hint(error,
+                       "the other sizes may be open, as in sum:f32:?x100:axes=1,segments=i32/5");
+    }
     return TALLY_UNSUPPORTED;
 }
 

@@ -44,6 +44,19 @@ static const struct {
     { "prod:f32:4096x192:axes=1", TALLY_SOURCE_X,
       "e=cumprod:f32:4096x192:axis=1,exclusive\n"
       "dx=cumprod:f32:4096x192:axis=1,exclusive,reverse,a=f32/0,b=f32,post=a*b*y\n" },
+    { "prod:f32:2x3x4x5", TALLY_SOURCE_X,
+      "q2=prod:f32:2x3x4x5:axes=3\n"
+      "e2=cumprod:f32:2x3x4:axis=2,exclusive\n"
+      "f2=cumprod:f32:2x3x4:axis=2,exclusive,reverse,a=f32,post=a*y\n"
+      "q3=prod:f32:2x3x4:axes=2\n"
+      "e3=cumprod:f32:2x3:axis=1,exclusive\n"
+      "f3=cumprod:f32:2x3:axis=1,exclusive,reverse,a=f32,post=a*y\n"
+      "q4=prod:f32:2x3:axes=1\n"
+      "e4=cumprod:f32:2:axis=0,exclusive\n"
+      "f4=cumprod:f32:2:axis=0,exclusive,reverse,a=f32,post=a*y\n"
+      "e=cumprod:f32:2x3x4x5:axis=3,exclusive\n"
+      "t1=sum:f32:2x3x4x5:axes=none,a=f32/none,b=f32/0+1+2,c=f32/0+1,d=f32/0,map=a*x*b*c*d\n"
+      "dx=cumprod:f32:2x3x4x5:axis=3,exclusive,reverse,a=f32,post=a*y\n" },
     { "sum:f32:4x5:axes=1", TALLY_SOURCE_X, "dx=sum:f32:4x5:axes=none,a=f32/0,map=a\n" },
     { "mean:f32:4x192:axes=1", TALLY_SOURCE_X, "dx=sum:f32:4x192:axes=none,a=f32/0,map=a/192\n" },
     { "l1:f32:4x5:axes=1", TALLY_SOURCE_X,

@@ -493,7 +493,7 @@ Test(plan, refuses_by_name_what_is_not_made)
         { "cumsum:i8>u32:4:axis=0", "dtype", "from i8 to u32", "from i8 to i64 i32" },
         { "cummax:i8>i32:4:axis=0", "dtype", "from i8 to i32", "from i8 to i8" },
         { "mean:f16>f64:4", "dtype", "from f16 to f64", "from f16 to f32 f16" },
-        { "mean:i8:4", "dtype", "from i8 to i8", "write 'i8>f64' for the dtype" },
+        { "mean:i8:4", "dtype", "from i8 to i8", "in a word: 'i8>f64'" },
         { "mean:i8:4:post=y*2", "dtype", "from i8 to i8", "from i8 to f64 f32" },
         { "l1:f16>f32:4", "dtype", "from f16 to f32", "from f16 to f16" },
         { "cumsum:bool>u64:4:axis=0", "dtype", "from bool to u64", "from bool to i64 i32 u32" },

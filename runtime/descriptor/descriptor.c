@@ -71,8 +71,9 @@ static tally_status check_arithmetic(tally_descriptor *full, tally_error *error)
         return refuse_option(error, full->op, "acc");
     }
     if (full->acc != 0 && full->acc != TALLY_F64 && full->acc != computed->accumulator) {
-        return tly_fail(error, TALLY_INVALID, "acc", "%d is no accumulator for %s", (int)full->acc,
-                        computed->name);
+        const char *name = tally_dtype_name((tally_dtype)full->acc);
+        return tly_fail(error, TALLY_INVALID, "acc", "%s is no accumulator for %s",
+                        name != NULL ? name : "an unknown dtype", computed->name);
     }
     full->acc = tly_accumulator(full);
     return TALLY_OK;

@@ -143,6 +143,9 @@ int tly_expression_print(const tly_expression *e, int is_integer, char text[TALL
 /* descriptor_facts.c: whether every value of a dtype is one of another. */
 int tly_dtype_fits(tally_dtype dtype, tally_dtype type);
 
+/* The hint where an integer does not fit. */
+#define TLY_FLAGS_FIT "flags of u8 or bool fit every type"
+
 /* Whether a type of expressions is an integer. */
 int tly_type_is_integer(tally_dtype type);
 

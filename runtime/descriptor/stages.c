@@ -231,9 +231,11 @@ static tally_status refuse_operand(const check *c, int operand, tally_dtype type
     const tally_dtype dtype = (tally_dtype)c->full->operands[operand].dtype;
     tly_fail(c->error, TALLY_INVALID, tly_operand_name(operand), "%s does not fit %s without loss",
              tly_dtypes[dtype].name, tly_dtypes[type].name);
-    if (type == TALLY_F32 && tly_dtype_fits(dtype, TALLY_F64)) {
-        tly_error_hint(c->error, "%s", how_to_widen(c->full));
-    }
+    const char *wider = type == TALLY_F32 && tly_dtype_fits(dtype, TALLY_F64)
+                            ? how_to_widen(c->full)
+                            : "";
+    const char *flags = tly_dtypes[dtype].wide ? "" : TLY_FLAGS_FIT;
+    tly_error_hint(c->error, "%s%s%s", wider, *wider != 0 && *flags != 0 ? "; " : "", flags);
     return TALLY_INVALID;
 }
 
@@ -253,8 +255,8 @@ static tally_status find_reset_type(check *c, tally_dtype type)
     }
     if (differ) {
         tally_status s = refuse_operand(c, unfit, type);
-        tly_error_hint(c->error,
-                       "reset has a type of its own if its operands share a dtype and it lacks x");
+        tly_error_hint(c->error, "reset has a type of its own if its operands share a dtype and it "
+                                 "lacks x; " TLY_FLAGS_FIT);
         return s;
     }
     c->program.reset_type = tly_dtypes[dtype].accumulator;

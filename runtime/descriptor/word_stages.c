@@ -67,21 +67,19 @@ tally_status tly_word_expression(tly_reader *r, tly_span value, const char *fiel
     return TALLY_OK;
 }
 
-tally_status tly_word_segments(tly_reader *r, tly_span value, const char *field)
+static tally_status read_segments(tly_reader *r, tly_span value, const char *field)
 {
+    static const char *const dtypes[] = { "i32", "i64", NULL };
     tly_span count = value;
     const tly_span dtype = tly_word_cut(&count, '/');
-    tally_status s = tly_word_dtype(r, dtype, field, &r->d.segment_dtype);
+    int32_t index = 0;
+    tally_status s = tly_word_one_of(r, dtype, field, dtypes, &index);
     if (s != TALLY_OK) {
         return s;
     }
-    if (r->d.segment_dtype != TALLY_I32 && r->d.segment_dtype != TALLY_I64) {
-        return tly_word_refuse(r, dtype.at, field, "offsets are i32 or i64");
-    }
+    r->d.segment_dtype = index == 0 ? TALLY_I32 : TALLY_I64;
     if (count.at == NULL) {
-        tly_word_refuse(r, value.end, field, "the number of segments is missing");
-        tly_error_hint(r->error, "segments look like segments=i32/1000");
-        return TALLY_INVALID;
+        return tly_word_refuse(r, value.end, field, "the number of segments is missing");
     }
     if (tly_word_equals(count, "?")) {
         r->d.segments = TALLY_OPEN_SIZE;
@@ -92,6 +90,15 @@ tally_status tly_word_segments(tly_reader *r, tly_span value, const char *field)
                ? tly_word_refuse(r, count.at, field, "%" PRId64 " is no number of segments",
                                  r->d.segments)
                : s;
+}
+
+tally_status tly_word_segments(tly_reader *r, tly_span value, const char *field)
+{
+    tally_status s = read_segments(r, value, field);
+    if (s != TALLY_OK) {
+        tly_error_hint(r->error, "segments=i32/N has N segments, by N + 1 offsets of i32 or i64");
+    }
+    return s;
 }
 
 tally_status tly_word_every(tly_reader *r, tly_span value, const char *field)

@@ -101,7 +101,9 @@ void tly_finish_scan(tly_gradient *g, tly_draft *draft, const tly_chain *c)
         whole.dtype = dtype_of_result(g);
         name_result(g, whole.name);
     }
-    const int made = tly_draft_make(g, &whole, 0);
+    /* If the chain adds nothing, a step behind the scan would be a copy. */
+    const int is_bare = whole.post == draft->post;
+    const int made = tly_draft_make(g, &whole, is_bare);
     if (made >= 0 && !is_last) {
         tly_finish_sum(g, tly_all_axes(g->full.rank), tly_tree_leaf(&g->tree, made));
     }

@@ -77,7 +77,7 @@ static tally_status check_options(const tally_descriptor *full, int wrt, tally_e
         tly_fail(error, TALLY_UNSUPPORTED, "reset",
                  "the gradient has reset in its map, and an operand does not fit %s without loss",
                  tly_dtypes[tly_expressions_type(full)].name);
-        tly_error_hint(error, "flags of u8 or bool fit every type");
+        tly_error_hint(error, TLY_FLAGS_FIT);
         return TALLY_UNSUPPORTED;
     }
     if (full->op == TALLY_CUMLOGSUMEXP && (wrt == TLY_T_CARRY || (full->carry & TALLY_CARRY_OUT))) {

@@ -38,10 +38,20 @@ static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, 
 static tally_status refuse_offsets(const tly_rules *rules, const tly_pointers *p,
                                    tally_error *error)
 {
-    const int64_t at = tly_offsets_fault(rules, p);
-    tly_fail(error, TALLY_INVALID, "offsets",
-             "offset %" PRId64 " is below the one before it, or not in [0, %" PRId64 "]", at,
-             rules->size);
+    const char *offsets = p->at[tly_offsets_number(rules)];
+    const int64_t fault = tly_offsets_fault(rules, p);
+    const int64_t at = fault > 0 ? fault : 0; /* a caller's thread may have mended them since */
+    const int64_t offset = tly_offset_at(rules, offsets, at);
+    const int64_t before = at > 0 ? tly_offset_at(rules, offsets, at - 1) : offset;
+    if (offset < before) {
+        tly_fail(error, TALLY_INVALID, "offsets",
+                 "offset %" PRId64 " is %" PRId64 ", below the %" PRId64 " before it", at, offset,
+                 before);
+    } else {
+        tly_fail(error, TALLY_INVALID, "offsets",
+                 "offset %" PRId64 " is %" PRId64 ", and not in [0, %" PRId64 "]", at, offset,
+                 rules->size);
+    }
     tly_error_hint(error, "offsets are %" PRId64 " indices that never fall", rules->segments + 1);
     return TALLY_INVALID;
 }

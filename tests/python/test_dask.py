@@ -53,7 +53,7 @@ def test_dtypes(dtype, rng):
         assert y.dtype == want.dtype
         np.testing.assert_array_equal(y.compute(), want)
     if dtype == "f2":
-        assert td.cumsum(chunked(x, 7), 0, dtype="f4").compute().dtype == "f4"
+        assert td.cumsum(chunked(x, 7), 0, dtype="f32").compute().dtype == "f4"
 
 
 def test_nan():
@@ -313,7 +313,9 @@ def test_what_is_wrong_is_refused_before_anything_runs():
     with pytest.raises(tally.Unsupported, match="order=exact"):
         td.cumsum(x, 0, order="exact")
     with pytest.raises(tally.Unsupported, match="from f32 to i8"):
-        td.cumsum(x, 0, dtype="i1")
+        td.cumsum(x, 0, dtype="i8")
+    with pytest.raises(TypeError, match="dtype: 'i4' is no dtype of Tally; hint: names count bits: 'f32', "):
+        td.cumsum(x, 0, dtype="i4")
     with pytest.raises(TypeError, match="elements of complex128 have no name in Tally"):
         td.cumsum(x.astype("c16"), 0)
     with pytest.raises(ValueError, match="does not broadcast"):

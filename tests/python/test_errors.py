@@ -69,6 +69,13 @@ def test_dtypes():
         e = refused(TypeError, "have no name in Tally", tally.cumsum, x)
         assert name in str(e) and str(e).startswith("dtype: "), str(e)
     refused(TypeError, "out: elements", tally.cumsum, np.ones(3), out=np.ones(3, complex))
+    hint = "hint: names count bits: 'f32', 'float32', 'i64', 'int64', ..."
+    for name in ("i4", "f8", "double", "int", ""):  # numpy's names, whose i8 has 64 bits
+        refused(TypeError, f"dtype: {name!r} is no dtype of Tally; {hint}", tally.cumsum, np.ones(3), dtype=name)
+    e = refused(tally.Unsupported, "dtype: no kernels of sum exist from f32 to u32", tally.sum, X, dtype="u32")
+    assert e.hint == "kernels of sum exist from f32 to f64 f32"
+    e = refused(tally.Unsupported, "dtype: ", tally.kernel, "sum:f32>u32:4")
+    assert e.hint == "kernels of sum exist from f32 to f64 f32; in a word: 'f32'"
 
 
 def test_masked_arrays():
@@ -107,7 +114,7 @@ def test_arguments():
     refused(ValueError, "threads: -1", tally.sum, X, threads=-1)
     refused(TypeError, "device: 3 is no text", tally.sum, X, device=3)
     refused(ValueError, "has a zero in it", tally.sum, X, device="cpu\0")
-    refused(tally.Error, "acc: ", tally.sum, X, acc="i32")
+    refused(tally.Error, "acc: i32 is no accumulator for f32", tally.sum, X, acc="i32")
     name = "".join(["ax", "is"])  # not interned
     assert (tally.cumsum(X, **{name: 1}) == tally.cumsum(X, axis=1)).all()
     assert tally.sum(X, axis=None, out=None, dtype=None, threads=None, device=None) == X.sum()

@@ -237,6 +237,8 @@ def test_what_is_wrong_is_refused_at_once():
         tj.cumsum(x, order="exact")
     with pytest.raises(tally.Unsupported, match="from f32 to i8"):
         tj.cumsum(x, dtype="i8")
+    with pytest.raises(TypeError, match="dtype: 'i4' is no dtype of Tally; hint: names count bits: 'f32', "):
+        tj.cumsum(x, dtype="i4")
     with pytest.raises(tally.Error, match="needs at least one element|no element"):
         tj.argmax(jnp.ones(0))
     with pytest.raises(TypeError, match="takes 2 arrays, not 1"):

@@ -104,7 +104,7 @@ def test_offsets_may_be_lists():
     for offsets in ([0, 2, 4 + 2**32], [0, 2, -2**31 - 1]):  # which are 4 and above 4 in 32 bits
         with pytest.raises(tally.Error, match="^offsets: the array's dtype is i64, and the word's i32"):
             kernel(x, offsets=offsets)
-    with pytest.raises(tally.Error, match="^offsets: offset 2 is below"):
+    with pytest.raises(tally.Error, match="^offsets: offset 2 is -1, below the 2 before it"):
         kernel(x, offsets=[0, 2, -1])
     with pytest.raises(tally.Error, match="^offsets: the array's shape"):
         kernel(x, offsets=[0, 4])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tally.torch: values, shapes, dtypes, errors, and the tensors that plain functions hand to it."""
+import itertools
 import resource
 
 import pytest
@@ -142,6 +143,9 @@ def test_words():
     (lambda x: tt.run("sum:f32:3x4", x), "sizes: "),
     (lambda x: tt.run("sum:map=x*a", x, x[None]), "a: rank 3"),
     (lambda x: tt.run("sum:map=x*b", x, None, x), "usage: "),
+    (lambda x: tt.run("linrec:axis=1,coef=where(a,0,1)", x, x.long()), "a: i64 .*; hint: flags of u8 or bool fit"),
+    (lambda x: tt.linrec(x, x.long(), 1), "a: i64 .*; hint: flags of u8 or bool fit"),
+    (lambda x: tt.run("cumsum:axis=1,reset=a!=x", x, x.long()), "a: i64 .*; hint: .*; flags of u8 or bool fit"),
     (lambda x: tt.run("cumsum:axis=0,carry=in", x), "carry: "),
     (lambda x: tt.run("cumsum:axis=0,segments=i32/2", x), "segments: "),
 ])
@@ -156,6 +160,22 @@ def test_other_tensors_are_refused():
     for other in (x.to_sparse(), x.to_mkldnn(), x.to(torch.float8_e5m2)):
         with pytest.raises(REFUSED, match="^(device|dtype): "):
             ops.cumsum(other, 0)
+    quantised = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
+    nested = [torch.nested.nested_tensor([x[0], x[0, :2]], layout=layout) for layout in (torch.strided, torch.jagged)]
+    calls = (lambda y: tally.cumsum(y, axis=-1), lambda y: tally.mean(y), lambda y: tt.cumsum(y, -1), lambda y: tt.max(y),
+             lambda y: tt.run("sum", y), lambda y: tt.run("sum:map=a*x", x, y))
+    for call, mode in itertools.product(calls, (False, True)):
+        with torch.inference_mode(mode), pytest.raises(TypeError, match="quint8 .*; hint: x.dequantize()"):
+            call(quantised)
+        for y in nested:
+            with torch.inference_mode(mode), pytest.raises(NotImplementedError, match="^in: nested .*; hint: x.to_padded"):
+                call(y)
+    hint = "x.to_padded_tensor(0.0), or run(word, x.values(), offsets=x.offsets()) of a jagged one"
+    with pytest.raises(NotImplementedError) as refused:
+        tt.cumsum(nested[1], -1)
+    assert refused.value.hint == hint and nested[1].to_padded_tensor(0.0).shape == (2, 3)
+    rows = tt.run("sum:axes=0", nested[1].values(), offsets=nested[1].offsets())
+    torch.testing.assert_close(rows, torch.stack([x[0].sum(), x[0, :2].sum()]))
     for key in (torch._C.DispatchKey.CUDA, torch._C.DispatchKey.SparseCPU):
         assert torch._C._dispatch_has_computed_kernel_for_dispatch_key("tally::cumsum", key.name)
     assert ops.cumsum(x.to("meta"), 0).is_meta and tally.cumsum(x.to("meta"), axis=0).is_meta
@@ -261,8 +281,11 @@ def test_dtypes_of_other_libraries():
     for dtype in (torch.float64, "f64", "float64", np.float64, np.dtype("f8"), float):
         assert tally.cumsum(x, dtype=dtype).dtype == torch.float64
     assert tally.cumsum(x, acc=torch.float64).dtype == torch.float32
-    with pytest.raises(tally.Error, match="^dtype: "):
-        tally.cumsum(x, dtype="zz")
+    for dtype in ("zz", "i4"):
+        with pytest.raises(TypeError, match=f"^dtype: '{dtype}' is no dtype of Tally; hint: names count bits"):
+            tally.cumsum(x, dtype=dtype)
+    with pytest.raises(tally.Error, match="^dtype: .*; hint: kernels of sum exist from f32 to f64 f32"):
+        tally.sum(x, dtype="u32")
 
 
 def test_subclasses():

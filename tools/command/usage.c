@@ -105,10 +105,32 @@ int tly_usage_option(const tly_verb *verb, const tly_options *options, const cha
     return EXIT_USAGE;
 }
 
+/* Refuses NAME=FILE if NAME is nearly a tensor's, and nearer to it than to carry=, which belongs to
+ * the word, and to carry_out=, which is an option. */
+static int refuse_named(const char *argument, tly_report *report)
+{
+    static const char *const names[] = { "offsets=", "carry_in=", "carry=", "carry_out=" };
+    const size_t length = strcspn(argument, "=") + 1;
+    tly_suggestion guess = tly_suggest_begin(argument, length);
+    for (size_t i = 0; i < sizeof names / sizeof *names && argument[length - 1] != 0; i++) {
+        tly_suggest_try(&guess, names[i]);
+    }
+    if (guess.best != names[0] && guess.best != names[1]) {
+        return 0;
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "no tensor is named %.*s" TLY_SUGGESTION,
+               (int)(length - 1), argument, TLY_SUGGESTED(&guess));
+    tly_hint(report, "type %s%s", guess.best, argument + length);
+    return 1;
+}
+
 int tly_usage_argument(const tly_verb *verb, const tly_options *options, const char *argument,
                        tly_report *report)
 {
     const int takes_operands = (verb->options & OPTION_OPERANDS) != 0;
+    if (takes_operands && refuse_named(argument, report)) {
+        return EXIT_USAGE;
+    }
     tly_usage_refuse(verb, report, "too many arguments, from %s", argument);
     const int is_carry_out = strncmp(argument, "carry_out=", 10) == 0 ||
                              strncmp(argument, "carry-out=", 10) == 0;

@@ -114,7 +114,8 @@ int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named)
     Py_XDECREF(bytes);
     Py_XDECREF(name);
     if (dtype == 0 && !PyErr_Occurred()) {
-        tly_py_refuse(PyExc_TypeError, "dtype", "names are 'f32', 'float32', 'i64', 'int64', ...",
+        tly_py_refuse(PyExc_TypeError, "dtype",
+                      "names count bits: 'f32', 'float32', 'i64', 'int64', ...",
                       "%R is no dtype of Tally", named);
     }
     return dtype;

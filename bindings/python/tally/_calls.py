@@ -3,7 +3,8 @@
 
 import numpy
 
-from ._dtypes import DTYPES, NAMES
+from ._dtypes import NAMES
+from ._words import dtype_named
 
 ADDS = "sum", "prod", "cumsum", "cumprod"
 # These refuse integers unless the caller names the dtype of the result.
@@ -14,9 +15,9 @@ INDICES = "argmax", "argmin", "cumargmax", "cumargmin"
 
 def name_of(dtype):
     """The name in Tally of a dtype, which may be its name already."""
-    if isinstance(dtype, str) and dtype in DTYPES:
-        return dtype
-    name = dtype if isinstance(dtype, str) and dtype in NAMES else numpy.dtype(dtype).name
+    if isinstance(dtype, str):
+        return dtype_named(dtype)
+    name = numpy.dtype(dtype).name
     if name not in NAMES:
         raise TypeError(f"dtype: elements of {name} have no name in Tally")
     return NAMES[name]

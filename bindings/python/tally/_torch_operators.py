@@ -48,8 +48,27 @@ for _name in (*SCANS, *REDUCTIONS, "run"):
 def dtype_of(x, field="dtype"):
     name = NAMES.get(x.dtype)
     if name is None:
-        raise fault(field, f"elements of {x.dtype} have no name in Tally", kind=TypeError)
+        raise fault(field, f"elements of {x.dtype} have no name in Tally", "x.dequantize()" if x.is_quantized else "",
+                    TypeError)
     return name
+
+
+def refuse(x, *_arguments):
+    """For every backend that has no kernels, such as CUDA, sparse and quantised tensors."""
+    dtype_of(x)
+    hint = "x.cpu()" if x.layout is torch.strided else "x.to_dense()"
+    raise fault("device", f"a {x.layout} tensor on {x.device} has no kernels here", hint, NotImplementedError)
+
+
+def checked(x):
+    """Nested tensors reach no operator. Without private names nothing shows a tangent but this."""
+    if x.is_nested:
+        raise fault("in", "nested tensors have no kernels",
+                    "x.to_padded_tensor(0.0), or run(word, x.values(), offsets=x.offsets()) of a jagged one",
+                    NotImplementedError)
+    if not PRIVATE and forward_ad.unpack_dual(x).tangent is not None:
+        raise fault("in", "this torch shows Tally no way to forward mode", "reverse mode", NotImplementedError)
+    return x
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from . import _tally
-from ._dtypes import DTYPES, FLOATS
+from ._dtypes import DTYPES, FLOATS, NAMES
 
 LETTERS = "abcd"
 OPERANDS = tuple(f"{letter}=" for letter in LETTERS)
@@ -38,6 +38,14 @@ def fault(field, message, hint="", kind=None):
     error = (kind or _tally.Error)(f"{field}: {message}" + (f"; hint: {hint}" if hint else ""))
     error.field, error.hint = field, hint
     return error
+
+
+def dtype_named(name):
+    """The name in Tally of a dtype by this name or numpy's long one. Numpy's codes are none: its 'i8' has 8 bytes."""
+    if name not in DTYPES and name not in NAMES:
+        raise fault("dtype", f"{name!r} is no dtype of Tally", "names count bits: 'f32', 'float32', 'i64', 'int64', ...",
+                    TypeError)
+    return NAMES.get(name, name)
 
 
 def index_of(axis, several=""):

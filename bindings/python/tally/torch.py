@@ -13,9 +13,9 @@ import torch.autograd.forward_ad as forward_ad
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
-                               call, dtype_of, empty, in_functorch, library, operators, places_of, prepare, through,
-                               transforms, usual, word_of)
-from ._words import LETTERS, axes_of, check_number, complete, fault, index_of, number_type, parse
+                               call, checked, dtype_of, empty, in_functorch, library, operators, places_of, prepare,
+                               refuse, through, transforms, usual, word_of)
+from ._words import LETTERS, axes_of, check_number, complete, dtype_named, fault, index_of, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -57,12 +57,6 @@ def computed(word, x, operands=()):
         y.zero_()  # outside of all segments nothing is written
     _tally.kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
     return y
-
-
-def refuse(x, *_arguments):
-    """For every backend that has no kernels, such as CUDA, sparse and quantised tensors."""
-    hint = "x.cpu()" if x.layout is torch.strided else "x.to_dense()"
-    raise fault("device", f"a {x.layout} tensor on {x.device} has no kernels here", hint, NotImplementedError)
 
 
 def by_words(name, by_word):
@@ -175,15 +169,8 @@ def _direct():
 direct = _direct()
 
 
-def _checked(x):
-    """Without private names nothing shows a tangent but this."""
-    if not PRIVATE and forward_ad.unpack_dual(x).tangent is not None:
-        raise fault("in", "this torch shows Tally no way to forward mode", "reverse mode", NotImplementedError)
-    return x
-
-
 def _by_name(name, x, *arguments):
-    return through(call, name, x, arguments) if transforms() else operators[name](_checked(x), *arguments)
+    return through(call, name, x, arguments) if transforms() else operators[name](checked(x), *arguments)
 
 
 def _scan(name, what):
@@ -271,13 +258,15 @@ def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None)
     if any(t is not None for t in (a, b, c, d)[len(given):]):
         raise fault("usage", "operands are a, b, c, d in this order, without gaps")
     tensors, operands = [], []
+    checked(x)
     for letter, value in zip(LETTERS, given):
         t = _beside(letter, value, x) if isinstance(value, torch.Tensor) else _numbers(letter, value, word, x)
+        checked(t)
         if t.ndim > x.ndim:
             raise fault(letter, f"rank {t.ndim} is above that of x, {x.ndim}")
         for _ in range(x.ndim - t.ndim):
             t = t.unsqueeze(0)
-        tensors.append(_checked(t))
+        tensors.append(t)
         operands.append((dtype_of(t, letter), t.shape, not isinstance(value, torch.Tensor)))
     more, segments = [], None
     if offsets is not None:
@@ -289,7 +278,7 @@ def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None)
             raise fault("carry_in", f"{type(carry_in).__name__} is no tensor", "torch.as_tensor", TypeError)
         more.append(_beside("carry_in", carry_in, x))
     word = complete(word, dtype_of(x), x.shape, operands, segments, carry_in is not None)
-    return call(word, _checked(x), tensors + [_checked(t).contiguous() for t in more])
+    return call(word, x, tensors + [checked(t).contiguous() for t in more])
 
 
 def _beside(field, t, x):
@@ -364,7 +353,7 @@ def _with_options(name, x, arguments, dtype, options):
     def by_word(word, x):
         return call(word + ("," if word.count(":") == 3 else ":") * bool(more) + ",".join(more), x)
 
-    return through(by_word, name, _checked(x), arguments, made=None if dtype is None else _named(dtype))
+    return through(by_word, name, checked(x), arguments, made=None if dtype is None else dtype_named(_named(dtype)))
 
 
 PYTHONS = {float: "f64", int: "i64", bool: "bool"}
