@@ -103,6 +103,13 @@ def segmented(mean):
     return data
 
 
+def transmittances(mean):
+    """Of packed rays."""
+    def data(random, case):
+        return {"x": near_one(random, case)["x"], "offsets": cut(random, case.sizes[case.axis], mean)}
+    return data
+
+
 def flagged(density):
     def data(random, case):
         return {"x": sevenths(random, case),
@@ -161,6 +168,11 @@ def restarted(tensors, y, case):
     starts = np.broadcast_to(np.maximum.accumulate(starts, 0), x.shape)
     wanted = whole[1:] - np.take_along_axis(whole, starts, 0)
     return is_near(np.moveaxis(y, axis, 0), wanted, np.abs(wanted) + 64, case)
+
+
+def restarted_products(tensors, y, case):
+    """The same of products, by their logarithms."""
+    return restarted({**tensors, "x": np.log(tensors["x"].astype(np.float64))}, np.log(y), case)
 
 
 def recurs(tensors, y, case, u=None, a=None):
@@ -319,6 +331,9 @@ CASES = [
     *(linrec(name, dtype, sizes, axis, target) for dtype in ("f32", "f16", "bf16")
       for name, sizes, axis, target in SHAPES),
     *(case for mean, target in MEAN_LENGTHS.items() for case in pieces(mean, target, RAGGED if mean == 1000 else None)),
+    *(Case(f"products of segments, mean length {mean}", f"cumprod:f32:{ROW}:axis=0,segments=i32/{ELEMENTS // mean}",
+           transmittances(mean), restarted_products, MEAN_LENGTHS[mean], plain=(f"cumprod:f32:{ROW}:axis=0",))
+      for mean in (32, 1000)),
     Case("segments, columns", "cumsum:f32:65536x256:axis=0,segments=i32/2048", segmented(32), restarted, AXIS_0,
          plain=("cumsum:f32:65536x256:axis=0",)),
     Case("every 32, columns", "cumsum:f32:65536x256:axis=0,every=32", only_x, restarted, AXIS_0,

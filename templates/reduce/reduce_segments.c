@@ -216,7 +216,7 @@ static kir_value states_of(group *g, const tly_row *row, kir_value first, kir_va
  * are long; then those that are left, one after another. */
 static void do_group(group *g, const tly_row *row, kir_value first, kir_value end, kir_value whole)
 {
-    enum { VECTORS = 3 };
+    enum { VECTORS = 6 };
     tly_build *c = g->r->c;
     const int64_t most = (int64_t)g->rows * c->lanes * VECTORS;
     kir_value all = sub(c, tly_segment_border(c, end), tly_segment_border(c, first));
