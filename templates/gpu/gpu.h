@@ -34,7 +34,10 @@ typedef struct tly_gpu {
      * count), u32s. All others have no result. Else 0. */
     tly_gpu_part part;
     tly_gpu_border_bits borders[2]; /* what `part` is made of */
-    kir_value marks, mark; /* arguments of words with marks: loads that are not waited for again */
+    /* Arguments of words with marks; of those with offsets; else 0: loads that are not waited for
+     * again. */
+    kir_value marks, mark, segments, axis_size, position;
+    kir_value outer[TLY_TENSOR_COUNT][TALLY_MAX_RANK - 1]; /* strides of scans' operands; else 0 */
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -172,6 +175,10 @@ static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal) /* i1 */
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
 kir_value tly_gpu_as_offset(tly_gpu *g, kir_value v);
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
+
+/* Loads what rows ask of operands where the kernel begins, so that nothing waits for one of these
+ * loads after the other. */
+void tly_gpu_load_operands(tly_gpu *g);
 
 /* ---- items and addresses (address.c) ---- */
 
