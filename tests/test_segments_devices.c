@@ -301,7 +301,8 @@ static int try_flags(const char *word, const char *plan, size_t n)
     tly_random random = tly_random_seed(n, 9);
     const char *profile = profiles[n / 3 % COUNT(profiles)];
     const size_t count = (size_t)(r->l.rows * r->l.length);
-    unsigned char *flags = (unsigned char *)place(r, 3, count);
+    /* Vectors of flags lie at a multiple of their bytes, or not. */
+    unsigned char *flags = (unsigned char *)place(r, 3, count + n / 2 % 3);
     const void *operands[TALLY_MAX_OPERANDS] = { flags };
     for (size_t i = 0; i < count; i++)
         flags[i] = tly_random_below(&random, 16) < densities[n % COUNT(densities)];
@@ -318,7 +319,8 @@ static int try_flags(const char *word, const char *plan, size_t n)
     return runs;
 }
 
-static const char *const flagged[] = { "cumsum:f32", "cumprod:f32", "cummin:i32", "linrec:f32" };
+static const char *const flagged[] = { "cumsum:f32", "cumprod:f32", "cummin:i32",
+                                       "linrec:f32", "cumsum:f16",  "linrec:bf16" };
 
 Test(segments_devices, flags, .timeout = 280)
 {

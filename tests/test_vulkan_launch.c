@@ -396,6 +396,45 @@ Test(vulkan_launch, loose_tensors)
     }
 }
 
+/* Flags of a vector of elements go together where all such begin at a multiple of their bytes. */
+Test(vulkan_launch, flags_beside_vectors)
+{
+    static const struct {
+        const char *word;
+        int32_t vector;
+        uint64_t base;
+        int is_aligned;
+    } table[] = {
+        { "cumsum:f16:100x40:axis=1,a=u8,reset=a", 8, 0, 1 },
+        { "cumsum:f16:100x40:axis=1,a=u8,reset=a", 8, 8, 1 },
+        { "cumsum:f16:100x40:axis=1,a=u8,reset=a", 8, 4, 0 },
+        { "cumsum:f16:100x44:axis=1,a=u8,reset=a", 8, 0, 0 },
+        { "cumsum:f32:100x44:axis=1,a=u8,reset=a", 4, 4, 1 },
+        { "cumsum:f32:100x44:axis=1,reverse,a=u8,reset=a", 4, 4, 1 },
+        { "cumsum:f32:100x44:axis=1,reverse,a=u8,reset=a", 4, 5, 0 },
+        { "cumsum:f32:100x44:axis=1,a=i16,reset=a", 4, 4, 0 },
+        { "cumsum:f32:100x44:axis=1,a=i16,reset=a", 4, 8, 1 },
+        { "cumsum:f32:100x44:axis=1,a=f32,reset=a>0", 4, 0, 0 }, /* by elements */
+        { "cumsum:f32:100x44:axis=1,a=u8,reset=a", 17, 0, 0 },
+        { "cumsum:f32:100x44:axis=1,a=u8,map=x*a", 4, 0, 0 }, /* no flag */
+        { "cumsum:f32:100x44:axis=1", 4, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        subject s = read_word(table[i].word);
+        tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
+        tly_gpu_steps steps;
+        const tly_gpu_bases bases = { .tensor = { [TLY_A] = table[i].base } };
+        l.header_bytes = l.block_bytes = tly_gpu_has_block(&s.problem) ? sizeof(tly_gpu_block) : 0;
+        s.plan.vector = table[i].vector;
+        cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, &l, &roomy, &steps, NULL),
+                     TALLY_OK, "%s", table[i].word);
+        const tly_push push = tly_gpu_step_place(&steps, 0, &bases);
+        cr_expect_eq((push.flags & TLY_GPU_FLAGS_ALIGNED) != 0, table[i].is_aligned, "%zu: %s", i,
+                     table[i].word);
+        tly_gpu_steps_free(&steps);
+    }
+}
+
 /* Lanes in groups: as many fewer items, each with as many addresses. */
 Test(vulkan_launch, lanes_together)
 {

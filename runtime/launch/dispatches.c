@@ -281,8 +281,8 @@ static int reduces(const shape *s)
     return s->step > 0;
 }
 
-/* Whether a tensor's alignment decides on vectors: not of what a reduction makes, nor of operands,
- * whose elements are loaded one by one. */
+/* Whether a tensor's alignment decides on vectors: not of what a reduction makes, nor of operands:
+ * of these flags alone go by vectors, and have a bit of their own. */
 static int counts(int reads, int tensor)
 {
     return !reads || !tly_is_written(tensor);
@@ -315,6 +315,22 @@ static uint32_t aligned_strides(const list *a)
         }
     }
     return aligned ? TLY_GPU_ALIGNED : 0;
+}
+
+/* The same of operands that flags are made of. */
+static uint32_t aligned_flags(const list *a)
+{
+    int any = 0;
+    for (int i = 0; i < TLY_GPU_OPERANDS; i++) {
+        const int64_t bytes = a->steps->flag_bytes[i];
+        for (int32_t dim = 0; bytes > 0 && dim < a->s->outer_rank; dim++) {
+            if (a->s->outer[dim].stride[TLY_FIRST_OPERAND + i] % bytes != 0) {
+                return 0;
+            }
+        }
+        any |= bytes > 0;
+    }
+    return any ? TLY_GPU_FLAGS_ALIGNED : 0;
 }
 
 /* Whether the block is that of the step before: operands and the index begin in the same place. */
@@ -390,7 +406,7 @@ static void add_window(const list *a, const window *w)
         push.tensor[t].lane = s->tensor[t].lane;
     }
     push_outer(a, w, &push);
-    uint32_t strides = aligned_strides(a);
+    uint32_t strides = aligned_strides(a) | aligned_flags(a);
     for (int64_t from = 0, cut = 0; cut < a->c->cuts; from += a->c->positions, cut++) {
         int64_t length = tly_smaller(a->c->positions, s->length - from);
         const int is_last = cut + 1 == a->c->cuts;
@@ -572,6 +588,9 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
         chunks = describe(problem, geometry, launch, &steps->block);
     }
     describe_operands(&s, geometry, &steps->block);
+    for (int t = TLY_FIRST_OPERAND; t < s.tensors; t++) {
+        steps->flag_bytes[t - TLY_FIRST_OPERAND] = tly_gpu_flag_bytes(problem, plan, t);
+    }
     status = cut(&s, launch, caps, chunks, &c, error);
     if (status != TALLY_OK) {
         return status;
@@ -619,6 +638,14 @@ tly_push tly_gpu_step_place(const tly_gpu_steps *steps, size_t i, const tly_gpu_
         push.tensor[t].base += bases->tensor[t];
         if (counts((int)step->reads, t) && upwards(&push.tensor[t]) % VECTOR != 0) {
             push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
+        }
+    }
+    for (int t = TLY_FIRST_OPERAND; t < TLY_TENSOR_COUNT; t++) {
+        const uint32_t bytes = steps->flag_bytes[t - TLY_FIRST_OPERAND];
+        const int64_t axis = steps->block.tensor[t].axis;
+        const uint64_t base = bases->tensor[t] + (uint64_t)step->operand[t - TLY_FIRST_OPERAND];
+        if (bytes > 0 && (axis < 0 ? base - (uint64_t)axis : base) % bytes != 0) {
+            push.flags &= ~(uint32_t)TLY_GPU_FLAGS_ALIGNED;
         }
     }
     return push;

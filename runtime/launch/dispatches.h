@@ -38,6 +38,8 @@ typedef struct tly_gpu_steps {
     uint64_t has_block;          /* 1: the scratch begins with the block */
     uint32_t states;             /* TLY_GPU_STATES_...: tensors of a carry that the word names */
     tly_gpu_block block;         /* without the bases of operands */
+    uint32_t flag_bytes[TLY_GPU_OPERANDS]; /* TLY_GPU_FLAGS_ALIGNED: what an operand's address must
+                                              be a multiple of; 0: anything */
     int64_t low[TLY_TENSOR_COUNT], end[TLY_TENSOR_COUNT]; /* bytes from element 0; end is beyond the
                                                              last */
 } tly_gpu_steps;

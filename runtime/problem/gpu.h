@@ -100,6 +100,9 @@ enum {
      * position 0 is the scan's start; that with those after the last, and this is its end. */
     TLY_GPU_STATES_IN = 16,
     TLY_GPU_STATES_OUT = 32,
+    TLY_GPU_FLAGS_ALIGNED =
+        128,         /* operands that flags are made of: what lies beside a vector begins
+                                    at a multiple of its bytes (tly_gpu_flag_bytes) */
     TLY_GPU_ODD = 64 /* of the dispatches along an axis the second, fourth, ... */
 };
 
@@ -203,5 +206,21 @@ typedef struct tly_gpu_artifact {
     uint32_t *words[TLY_GPU_PASSES];
     size_t word_count[TLY_GPU_PASSES];
 } tly_gpu_artifact;
+
+/* Bytes of an operand beside a vector of a row's elements, where flags are made of it and one
+ * access takes them as u32s; else 0. */
+static inline uint32_t tly_gpu_flag_bytes(const tly_problem *p, const tly_gpu_plan *plan, int t)
+{
+    enum { MOST = 16 };
+    const int8_t step = p->tensor[t].step;
+    if (!p->resets || p->form != TLY_ROWS || t < TLY_FIRST_OPERAND || t >= tly_operands_end(p) ||
+        (step != 1 && step != -1) ||
+        !(tly_codes_of(p, TLY_EXPRESSION_RESET) >> (TLY_POSTFIX_A + t - TLY_FIRST_OPERAND) & 1)) {
+        return 0;
+    }
+    const uint32_t bytes = (uint32_t)tly_element_bytes(p, t);
+    const uint32_t all = bytes * (uint32_t)plan->vector;
+    return bytes < 4 && all >= 4 && all <= MOST && (all & (all - 1)) == 0 ? all : 0;
+}
 
 #endif

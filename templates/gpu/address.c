@@ -68,11 +68,27 @@ static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
     return mul(c, tly_gpu_as_offset(g, x), kir_get_as(c->b, stride, g->index.kind));
 }
 
-static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim)
+static kir_value outer_stride(tly_gpu *g, int tensor, int dim)
+{
+    return kir_get_dim(g->c.b, TLY_ARG(OUTER_IN, tensor), (unsigned)dim, g->index.kind);
+}
+
+void tly_gpu_load_operands(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    return mul(c, tly_gpu_as_offset(g, x),
-               kir_get_dim(c->b, strides, (unsigned)dim, g->index.kind));
+    if (tly_reduces(c->p->form) || g->plan->template_id == TLY_GPU_STAGED)
+        return;
+    for (int t = TLY_FIRST_OPERAND; t < c->tensors; t++) {
+        (void)arg(c, TLY_ARG(IN, t));
+        for (int dim = 0; dim < g->plan->outer_rank; dim++)
+            g->outer[t][dim] = outer_stride(g, t, dim);
+    }
+}
+
+static kir_value scaled_by_dim(tly_gpu *g, kir_value x, int tensor, int dim)
+{
+    kir_value stride = g->outer[tensor][dim];
+    return mul(&g->c, tly_gpu_as_offset(g, x), stride ? stride : outer_stride(g, tensor, dim));
 }
 
 /* Adds the bytes to index `x` of an outer dim. */
@@ -86,7 +102,7 @@ static void add_outer(tly_gpu *g, int dim, kir_value x, kir_value *offset)
     for (int t = 0; t < c->tensors; t++)
         by[t] = g->plan->literal && t < TLY_FIRST_OPERAND
                     ? mul(c, scaled, tly_gpu_offset(g, literal[t][dim]))
-                    : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
+                    : scaled_by_dim(g, x, t, dim);
     for (int t = 0; t < c->tensors; t++)
         offset[t] = add(c, offset[t], by[t]);
 }

@@ -147,6 +147,7 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
                           (g->launch->addresses ? KIR_ADDRESSES : 0u));
     tly_gpu_load_marks(g);
     if (!marks(g->launch, pass)) {
+        tly_gpu_load_operands(g);
         tly_gpu_load_borders(g);
         if (!g->algorithm->finds_part)
             tly_gpu_find_part(g);

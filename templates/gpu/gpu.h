@@ -34,7 +34,10 @@ typedef struct tly_gpu {
      * count), u32s. All others have no result. Else 0. */
     tly_gpu_part part;
     tly_gpu_border_bits borders[2]; /* what `part` is made of */
-    kir_value marks, mark; /* arguments of words with marks: loads that are not waited for again */
+    /* Arguments of words with marks; of those with offsets; else 0: loads that are not waited for
+     * again. */
+    kir_value marks, mark, segments, axis_size, position;
+    kir_value outer[TLY_TENSOR_COUNT][TALLY_MAX_RANK - 1]; /* strides of scans' operands; else 0 */
 } tly_gpu;
 
 /* What the frame (frame.c) asks of a template. The record stands in the template's file; the frame
@@ -173,6 +176,10 @@ kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
 kir_value tly_gpu_as_offset(tly_gpu *g, kir_value v);
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
+/* Loads what rows ask of operands where the kernel begins, so that nothing waits for one of these
+ * loads after the other. */
+void tly_gpu_load_operands(tly_gpu *g);
+
 /* ---- items and addresses (address.c) ---- */
 
 /* What one invocation or group works on. */
@@ -257,6 +264,8 @@ kir_value tly_gpu_begun(tly_gpu *g, kir_value head, kir_value element);
 /* The result of the state that a scan shows of an element, before it is narrowed. */
 kir_value tly_gpu_show(tly_gpu *g, const tly_place *at, kir_value state);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
+/* The i-th of the narrow elements in a u32. */
+kir_value tly_gpu_element_of(tly_gpu *g, kir_value all, unsigned i, unsigned bytes);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
 /* `count` neighbours by aligned accesses of 16 bytes, or by one of less that holds all of them. */
 void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
@@ -402,6 +411,19 @@ void tly_gpu_load_marks_along(tly_gpu *g, const tly_gpu_extent *extent, kir_valu
                               unsigned count, tly_marks *marks);
 kir_value tly_gpu_marked_along(tly_gpu *g, const tly_gpu_extent *extent, kir_value position,
                                unsigned count, const tly_marks *marks);
+/* Operands that flags are made of (tile_flags.c): u32s that hold several neighbours, or else one
+ * element each; 0: not asked for. */
+typedef struct tly_flags {
+    kir_value word[TLY_TENSOR_COUNT][TLY_GPU_MOST_ELEMENTS];
+} tly_flags;
+/* Loads them, and makes a bit for each element that has a flag. */
+void tly_tile_load_flags(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                         tly_flags *flags);
+kir_value tly_tile_flagged(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
+                           const kir_value *stored, const tly_flags *flags);
+/* Positions of a tile that exist, of `count`: none for a lane that interleaved scans leave without
+ * elements. */
+kir_value tly_tile_reach(tly_gpu *g, const tly_group *t, kir_value count);
 /* The i-th element as a window, of an element by itself. */
 kir_value tly_tile_window(tly_gpu *g, kir_value heads, unsigned i, kir_value element);
 /* Bits of the i-th element, and of those of its vector up to it: not 0 where there is a head. */

@@ -113,8 +113,7 @@ static unsigned per_u32(unsigned bytes)
     return is_narrow(bytes) ? 4 / bytes : 1;
 }
 
-/* The i-th of the narrow elements in a u32. */
-static kir_value element_of(tly_gpu *g, kir_value all, unsigned i, unsigned bytes)
+kir_value tly_gpu_element_of(tly_gpu *g, kir_value all, unsigned i, unsigned bytes)
 {
     tly_build *c = &g->c;
     if (i > 0)
@@ -136,7 +135,7 @@ static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *store
     kir_value v = kir_load(c->b, type, p, offset, count * bytes);
     for (unsigned i = 0; i < count; i++) {
         kir_value x = kir_extract(c->b, v, i / together);
-        stored[i] = is_narrow(bytes) ? element_of(g, x, i % together, bytes) : x;
+        stored[i] = is_narrow(bytes) ? tly_gpu_element_of(g, x, i % together, bytes) : x;
     }
 }
 

@@ -11,6 +11,22 @@
 
 /* ---- borders ---- */
 
+/* Arguments that scans with offsets have loaded already. */
+static kir_value axis_size(tly_gpu *g)
+{
+    return g->axis_size ? g->axis_size : arg(&g->c, KIR_ARG_AXIS_SIZE);
+}
+
+static kir_value segments(tly_gpu *g)
+{
+    return g->segments ? g->segments : arg(&g->c, KIR_ARG_SEGMENTS);
+}
+
+static kir_value first_position(tly_gpu *g)
+{
+    return g->position ? g->position : arg(&g->c, KIR_ARG_POSITION);
+}
+
 /* Offset i. Both halves of 64 bits are loaded as u32s: not every device has more. */
 static tly_gpu_border_bits load_offset(tly_gpu *g, kir_value i)
 {
@@ -28,7 +44,7 @@ static tly_gpu_border_bits load_offset(tly_gpu *g, kir_value i)
 static kir_value within_axis(tly_gpu *g, tly_gpu_border_bits offset)
 {
     tly_build *c = &g->c;
-    kir_value zero = u32(g, 0), size = arg(c, KIR_ARG_AXIS_SIZE);
+    kir_value zero = u32(g, 0), size = axis_size(g);
     kir_value within = smin(c, smax(c, offset.low, zero), size);
     if (offset.high == 0)
         return within;
@@ -41,21 +57,21 @@ kir_value tly_gpu_border(tly_gpu *g, kir_value i)
     tly_build *c = &g->c;
     if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
         return within_axis(g, load_offset(g, i));
-    return umin(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), arg(c, KIR_ARG_AXIS_SIZE));
+    return umin(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), axis_size(g));
 }
 
 /* A border in scan direction. */
 static kir_value in_direction(tly_gpu *g, kir_value border)
 {
     tly_build *c = &g->c;
-    return c->p->downwards ? sub(c, arg(c, KIR_ARG_AXIS_SIZE), border) : border;
+    return c->p->downwards ? sub(c, axis_size(g), border) : border;
 }
 
 /* The number of the border where the segment begins that comes as number i. */
 static kir_value number_of(tly_gpu *g, kir_value i)
 {
     tly_build *c = &g->c;
-    return c->p->downwards ? sub(c, arg(c, KIR_ARG_SEGMENTS), i) : i;
+    return c->p->downwards ? sub(c, segments(g), i) : i;
 }
 
 /* The position of the axis where the segment begins that comes as number i. */
@@ -74,16 +90,21 @@ void tly_gpu_load_marks(tly_gpu *g)
     tly_build *c = &g->c;
     if (!g->launch->marked)
         return;
+    if (tly_gpu_has_part(g)) {
+        (void)arg(c, TLY_ARG(IN, tly_operands_end(c->p))); /* first, as offsets wait for it */
+        g->segments = arg(c, KIR_ARG_SEGMENTS);
+        g->axis_size = arg(c, KIR_ARG_AXIS_SIZE);
+        g->position = arg(c, KIR_ARG_POSITION);
+    }
     g->mark = arg(c, KIR_ARG_MARK);
     g->marks = arg(c, KIR_ARG_MARKS);
 }
 
 void tly_gpu_load_borders(tly_gpu *g)
 {
-    tly_build *c = &g->c;
     if (!tly_gpu_has_part(g))
         return;
-    kir_value ends[2] = { u32(g, 0), arg(c, KIR_ARG_SEGMENTS) };
+    kir_value ends[2] = { u32(g, 0), g->segments };
     for (int k = 0; k < 2; k++)
         g->borders[k] = load_offset(g, number_of(g, ends[k]));
 }
@@ -94,9 +115,8 @@ void tly_gpu_find_part(tly_gpu *g)
     if (!tly_gpu_has_part(g))
         return;
     kir_value zero = u32(g, 0), length = arg(c, KIR_ARG_LENGTH), end[2];
-    kir_value position = arg(c, KIR_ARG_POSITION);
     for (int k = 0; k < 2; k++)
-        end[k] = sub(c, in_direction(g, within_axis(g, g->borders[k])), position);
+        end[k] = sub(c, in_direction(g, within_axis(g, g->borders[k])), first_position(g));
     kir_value first = smin(c, smax(c, end[0], zero), length);
     g->part = (tly_gpu_part){ first, sub(c, smax(c, smin(c, end[1], length), first), first) };
 }
@@ -115,8 +135,8 @@ tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position)
 {
     enum { HALVINGS = 31 }; /* there are fewer than 2^31 segments */
     tly_build *c = &g->c;
-    kir_value one = u32(g, 1), low = u32(g, 0), high = sub(c, arg(c, KIR_ARG_SEGMENTS), one);
-    kir_value at = add(c, position, arg(c, KIR_ARG_POSITION));
+    kir_value one = u32(g, 1), low = u32(g, 0), high = sub(c, segments(g), one);
+    kir_value at = add(c, position, first_position(g));
     tly_region l = { .state = { &low, &high } };
     emit_for(c, &l, u32(g, 0), u32(g, HALVINGS), one);
     kir_value middle = lshr(c, add(c, add(c, low, high), one), one);
@@ -125,7 +145,7 @@ tly_gpu_segment tly_gpu_segment_at(tly_gpu *g, kir_value position)
     high = choose(c, band(c, open, tly_not(c, begins)), sub(c, middle, one), high);
     low = choose(c, open, next, low);
     emit_end(c, &l);
-    kir_value end = sub(c, head(g, add(c, low, one)), arg(c, KIR_ARG_POSITION));
+    kir_value end = sub(c, head(g, add(c, low, one)), first_position(g));
     return (tly_gpu_segment){ low, end };
 }
 
@@ -205,13 +225,13 @@ void tly_gpu_build_heads(tly_gpu *g, unsigned pass)
     own->per_group = own->workgroup;
     kir_value own_item = add(c, mul(c, tly_gpu_group(g), u32(g, own->workgroup)),
                              kir_get_id(c->b, KIR_ID_LOCAL));
-    tly_gpu_item item = { .chunk = own_item, .valid = ult(c, own_item, arg(c, KIR_ARG_SEGMENTS)) };
+    tly_gpu_item item = { .chunk = own_item, .valid = ult(c, own_item, segments(g)) };
     if (states)
         item = tly_gpu_item_of(g, own_item, 1);
     tly_region exists = { 0 }, begins = { 0 }, empty = { 0 };
     emit_if(c, &exists, item.valid);
     kir_value from = head(g, item.chunk), to = head(g, add(c, item.chunk, u32(g, 1)));
-    kir_value number = sub(c, from, arg(c, KIR_ARG_POSITION)); /* as the first mark is its own */
+    kir_value number = sub(c, from, first_position(g)); /* as the first mark is its own */
     kir_value full = ult(c, from, to), marks = ult(c, number, arg(c, KIR_ARG_MARKED));
     if (states)
         marks = band(c, marks, is(g, item.index, 0));

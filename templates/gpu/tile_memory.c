@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* Positions that exist: none for a lane that interleaved scans leave without elements. */
-static kir_value reach(tly_gpu *g, const tly_group *t, kir_value count)
+kir_value tly_tile_reach(tly_gpu *g, const tly_group *t, kir_value count)
 {
     tly_build *c = &g->c;
     if (t->used == t->width)
@@ -164,42 +163,6 @@ static void fetch_partial(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_v
     emit_end(c, &vectors);
 }
 
-/* What flags are made of, of all elements of an invocation. */
-typedef kir_value flags[TLY_GPU_MOST_ELEMENTS][TLY_TENSOR_COUNT];
-
-static void load_flags(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, flags all)
-{
-    tly_build *c = &g->c;
-    const uint64_t codes = tly_codes_of(c->p, TLY_EXPRESSION_RESET);
-    memset(all, 0, sizeof(flags));
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        const tly_place here = tly_group_place(g, t, extent, i);
-        for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
-            if (codes >> (TLY_POSTFIX_A + k) & 1)
-                all[i][TLY_FIRST_OPERAND + k] = tly_load_at(c, &here, TLY_FIRST_OPERAND + k, 1);
-    }
-}
-
-/* A bit for each element that has a flag. */
-static kir_value flagged(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent,
-                         const kir_value *stored, flags loaded)
-{
-    tly_build *c = &g->c;
-    kir_value all = 0;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        tly_place here = tly_group_place(g, t, extent, i);
-        here.loaded = loaded[i];
-        kir_value is_head = tly_gpu_head(g, &here, stored[i]);
-        if (extent->count) {
-            kir_value left = sub(c, reach(g, t, extent->count), t->base);
-            is_head = band(c, is_head, less(c, u32(g, tly_group_after(g, t, i)), left));
-        }
-        kir_value own = choose(c, is_head, u32(g, INT64_C(1) << i), u32(g, 0));
-        all = i > 0 ? bor(c, all, own) : own;
-    }
-    return all;
-}
-
 /* From elements as they are stored to states. */
 static void lift(tly_gpu *g, const tly_group *t, const tly_gpu_extent *extent, kir_value *x)
 {
@@ -213,7 +176,7 @@ static void lift_existing(tly_gpu *g, const tly_group *t, const tly_gpu_extent *
                           kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value left = sub(c, reach(g, t, extent->count), t->base);
+    kir_value left = sub(c, tly_tile_reach(g, t, extent->count), t->base);
     lift(g, t, extent, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, u32(g, tly_group_after(g, t, i)), left);
@@ -229,11 +192,11 @@ static void load(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_val
     const int is_full = extent->count == 0;
     const int asks = tly_window_heads(g->c.p) > 0 && !tile->heads, has_marks = !g->c.p->resets;
     tly_marks marks;
-    flags loaded;
+    tly_flags flags;
     if (asks && has_marks)
         tly_tile_load_marks(g, t, extent, &marks);
     else if (asks)
-        load_flags(g, t, extent, loaded);
+        tly_tile_load_flags(g, t, extent, &flags);
     if (is_full)
         fetch_either(g, t, extent->row, count, 1, tile->x);
     else if (tly_gpu_has_vectors(g))
@@ -243,7 +206,7 @@ static void load(tly_gpu *g, tly_group *t, const tly_gpu_extent *extent, kir_val
     if (asks && has_marks)
         *heads = tly_tile_marked(g, t, extent, &marks);
     else if (asks)
-        *heads = flagged(g, t, extent, tile->x, loaded);
+        *heads = tly_tile_flagged(g, t, extent, tile->x, &flags);
     (is_full ? lift : lift_existing)(g, t, extent, tile->x);
 }
 
@@ -351,7 +314,7 @@ void tly_tile_store(tly_gpu *g, tly_group *t, const tly_gpu_row *at, kir_value c
 {
     tly_build *c = &g->c;
     kir_value first = tly_gpu_address(g, at, TLY_OUT, t->base);
-    kir_value left = sub(c, reach(g, t, count), t->base);
+    kir_value left = sub(c, tly_tile_reach(g, t, count), t->base);
     tly_region whole = { 0 };
     if (tly_gpu_has_vectors(g)) {
         kir_value all = full(g, t, count);
