@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# source: Not measured. Limits as NVIDIA's proprietary Linux driver commonly reports them for its
-# GPUs since Volta (vulkan.gpuinfo.org), to be confirmed on a device; float controls as Mesa's
-# driver for the same hardware has them (src/nouveau/vulkan/nvk_physical_device.c). progress:
-# workgroups that have started keep running (single-pass scans with look-back rest on it).
-# saturation: 132 multiprocessors of 64 subgroups (H100 SXM; VK_NV_shader_sm_builtins).
+# source: `tally devices --profile` on an NVIDIA H200, driver 580.159.04, but for the name; an H100
+# has the same chip. The driver does not promise to keep subnormals, though its multiplications do.
+# progress: workgroups that have started keep running (single-pass scans with look-back rest on it).
+# saturation: 132 multiprocessors of 64 subgroups (VK_NV_shader_sm_builtins).
 device = NVIDIA H100
 vendor = 0x10de
 driver = 4
 subgroup = 32
-subgroup_ops = 0x1ff
+subgroup_ops = 0x7ff
 size_control = 0
 int64 = 1
 float64 = 1
@@ -17,10 +16,10 @@ storage8 = 1
 addresses = 1
 preserve32 = 1
 rte32 = 1
-denorm32 = 1
+denorm32 = 0
 preserve64 = 1
 rte64 = 1
-denorm64 = 1
+denorm64 = 0
 half_exact = 1
 denorm_together = 0
 rounding_together = 0

@@ -421,6 +421,7 @@ void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after
  * `carry` (a scalar accumulator; 0: none but the neutral value). */
 kir_value tly_range_is_safe(tly_build *c, const kir_value *scalars, kir_value carry);
+kir_value tly_is_zero(tly_build *c, kir_value x); /* i1, of a scalar accumulator */
 /* i1: whatever its extremes, a tile that is good with no carry is good after this one. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry);
 /* Two of them together make one of those. */

@@ -159,8 +159,11 @@ static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
         return 0;
     if (!tly_is_float(j->dtype))
         return j->operation->family == TLY_INDICES && got == (uint64_t)f->flushed;
-    const double value = tly_decode(j->dtype, got);
-    if (tly_bits_same(j->dtype, got, tly_encode(j->dtype, f->flushed)))
+    const double value = tly_decode(j->dtype, got), flushed = f->flushed;
+    if (tly_bits_same(j->dtype, got, tly_encode(j->dtype, flushed)))
+        return 1;
+    if (j->dtype != TALLY_F64 && fabs(flushed) <= FLT_MIN && value == 0 && /* when it is stored */
+        !signbit(value) == !signbit(flushed))
         return 1;
     if (j->operation->family == TLY_PICKS)
         return fabs(f->accumulator) < tly_least_normal_of(j) &&

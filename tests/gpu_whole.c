@@ -23,7 +23,7 @@
 
 #include "gpu_judge.h"
 
-enum { PIECE = 1 << 22 }; /* elements on the host at once */
+enum { PIECE = 1 << 22, MOST_KEPT = 1 << 30 }; /* elements on the host at once; bytes */
 
 static const char *const data_names[TLY_WHOLE_KINDS] = { "signed", "near1", "decay", "grow" };
 
@@ -43,6 +43,7 @@ typedef struct subject {
     tly_whole all;
     const char *word;
     int64_t outputs;
+    char *first; /* the first run's output; NULL: too large to keep */
     tally_vulkan_kernel *kernel;
     tally_vulkan_buffer *in, *out;
 } subject;
@@ -73,10 +74,28 @@ static uint64_t hash(uint64_t h, const char *bytes, size_t count)
     return (h ^ (uint32_t)word) * UINT64_C(0x100000001b3);
 }
 
+/* Says where a later run's piece differs from the first run's; 1: it does. */
+static int tell_difference(const subject *s, int64_t from, int64_t count)
+{
+    const size_t element = s->all.element;
+    for (int64_t i = 0; s->first != NULL && i < count; i++) {
+        uint64_t had = 0, has = 0;
+        memcpy(&had, s->first + (size_t)(from + i) * element, element);
+        memcpy(&has, (const char *)s->all.piece + (size_t)i * element, element);
+        if (had != has) {
+            printf("%s: element %lld was 0x%llx and is 0x%llx\n", s->word, (long long)(from + i),
+                   (unsigned long long)had, (unsigned long long)has);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* All of the output, piece by piece: hashed, and judged unless `only_bits`. */
 static tally_status look(whole *w, subject *s, int only_bits, uint64_t *bits, int64_t *wrong)
 {
     tally_status status = TALLY_OK;
+    int differs = 0;
     *bits = 0;
     *wrong = -1;
     for (int64_t from = 0; from < s->outputs && status == TALLY_OK && *wrong < 0; from += PIECE) {
@@ -85,6 +104,11 @@ static tally_status look(whole *w, subject *s, int only_bits, uint64_t *bits, in
         status = tally_vulkan_buffer_read(s->out, (uint64_t)from * s->all.element, s->all.piece,
                                           bytes, &w->error);
         *bits = hash(*bits, s->all.piece, bytes);
+        if (only_bits) {
+            differs = differs || tell_difference(s, from, count);
+        } else if (s->first != NULL) {
+            memcpy(s->first + (size_t)from * s->all.element, s->all.piece, bytes);
+        }
         if (status == TALLY_OK && !only_bits && is_scan(s)) {
             const int64_t at = tly_whole_judge(&s->all, from, count);
             *wrong = at < 0 ? -1 : from + at;
@@ -138,6 +162,8 @@ static tally_status prepare(whole *w, subject *s)
         const size_t out = (size_t)s->outputs * s->all.element;
         status = tally_vulkan_buffer_create(w->vulkan, (out + 15) / 16 * 16, &s->out, &w->error);
     }
+    const size_t made = (size_t)s->outputs * s->all.element;
+    s->first = w->runs > 0 && made <= MOST_KEPT ? malloc(made) : NULL;
     s->all.piece = malloc((size_t)PIECE * s->all.element);
     s->all.integer = malloc(lanes * sizeof *s->all.integer);
     s->all.real = malloc(lanes * sizeof *s->all.real);
@@ -206,6 +232,7 @@ static void check(whole *w, const char *word)
     tally_vulkan_buffer_destroy(&s.in);
     tally_vulkan_buffer_destroy(&s.out);
     tally_vulkan_kernel_destroy(&s.kernel);
+    free(s.first);
     free(s.all.piece);
     free(s.all.integer);
     free(s.all.real);

@@ -23,7 +23,7 @@ static long double largest_of(const tly_judging *j)
 
 long double tly_least_normal_of(const tly_judging *j)
 {
-    return precision_of(j) == TALLY_F32 ? FLT_MIN : DBL_MIN;
+    return precision_of(j) == TALLY_F32 || j->d->dtype != TALLY_F64 ? FLT_MIN : DBL_MIN;
 }
 
 /* One unit in the output's last place, at x. */

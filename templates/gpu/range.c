@@ -52,7 +52,7 @@ static kir_value is_lost(tly_gpu *g, kir_value x)
 static kir_value regular(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
-    return band(c, tly_gpu_finite(g, x), une(c, x, real(g, ZERO)));
+    return band(c, tly_gpu_finite(g, x), tly_not(c, tly_is_zero(c, x)));
 }
 
 /* The upper 32 bits of |x|. They order like |x|. */
@@ -61,6 +61,14 @@ static kir_value high_bits(tly_gpu *g, kir_value x)
     tly_build *c = &g->c;
     x = bitcast(c, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
     return band(c, kir_extract(c->b, x, is_double(g) ? 1 : 0), u32(g, 0x7fffffff));
+}
+
+/* i1: the sign, of subnormals too. */
+static kir_value is_negative(tly_gpu *g, kir_value x)
+{
+    tly_build *c = &g->c;
+    x = bitcast(c, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
+    return less(c, kir_extract(c->b, x, is_double(g) ? 1 : 0), u32(g, 0));
 }
 
 static kir_value absolute(tly_gpu *g, kir_value x)
@@ -84,7 +92,7 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
         return tly_neutral_window(c, c->acc);
     if (!tly_checks_products(c))
         return choose(c, tly_gpu_finite(g, x), tly_neutral_window(c, c->acc), x);
-    kir_value sign = choose(c, olt(c, x, real(g, ZERO)), real(g, MINUS_ONE), real(g, ONE));
+    kir_value sign = choose(c, is_negative(g, x), real(g, MINUS_ONE), real(g, ONE));
     return choose(c, regular(g, x), sign, x);
 }
 
@@ -95,7 +103,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
     kir_value size = absolute(g, x), by = sub(c, size, real(g, ONE));
-    kir_value between = band(c, olt(c, real(g, ZERO), size), olt(c, size, real(g, INFINITE)));
+    kir_value between = band(c, tly_not(c, tly_is_zero(c, x)), olt(c, size, real(g, INFINITE)));
     return choose(c, between, high_bits(g, by), u32(g, 0));
 }
 
@@ -145,10 +153,13 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
 {
     tly_build *c = &g->c;
     kir_value size = absolute(g, carry);
-    kir_value k = mul(c, size, real(g, UP_ONCE));
-    k = mul(c, k, real(g, UP_AGAIN));
+    kir_value k;
+    if (is_double(g))
+        k = mul(c, mul(c, size, real(g, UP_ONCE)), real(g, UP_AGAIN));
+    else /* its bits, also where multiplying makes zeros of subnormals */
+        k = convert(c, KIR_UITOFP, c->acc, high_bits(g, carry));
     kir_value moves_by = mul(c, k, above(g, distance));
-    return bor(c, oeq(c, carry, real(g, ZERO)),
+    return bor(c, tly_is_zero(c, carry),
                band(c, olt(c, size, real(g, LEAST_NORMAL)), ole(c, moves_by, real(g, HALF))));
 }
 
@@ -169,7 +180,7 @@ kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
         return i1(c, 0);
     if (!tly_checks_products(c))
         return is_lost(g, summary);
-    return bor(c, oeq(c, summary, real(g, ZERO)), uno(c, summary, summary));
+    return bor(c, tly_is_zero(c, summary), uno(c, summary, summary));
 }
 
 void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
