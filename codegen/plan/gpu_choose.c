@@ -294,7 +294,7 @@ static void choose_groups(const tly_problem *p, const tly_geometry *g, const tly
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
     if (plan->template_id == TLY_GPU_LOOK_BACK)
-        plan->spill = OR_FORCED(spill, tly_gpu_spilling_pays(p, caps, 0));
+        plan->spill = OR_FORCED(spill, 0);
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is

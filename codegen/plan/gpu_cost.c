@@ -16,19 +16,17 @@ typedef struct maker {
     uint32_t vendor; /* 0: any */
     int32_t
         registers;   /* of 32 bits that an invocation may take while all of saturation are there */
-    int32_t shared;  /* bytes of workgroup memory, the same */
     int32_t byte_ps; /* in which each of these has a byte copied */
 } maker;
 
 static const maker makers[] = {
-    { 0x10de, 32, 108, 90000 },  /* H100: 270336 invocations, 3.0 TB/s */
-    { 0x1002, 96, 64, 120000 },  /* RX 7900 XTX: 98304, .8 TB/s */
-    { 0x8086, 256, 64, 145000 }, /* Arc A770: 65536, .45 TB/s */
-    { 0, 32, 0, 60000 },         /* workgroup memory that nobody knows */
+    { 0x10de, 32, 90000 },   /* H100: 270336 invocations, 3.0 TB/s */
+    { 0x1002, 96, 120000 },  /* RX 7900 XTX: 98304, .8 TB/s */
+    { 0x8086, 256, 145000 }, /* Arc A770: 65536, .45 TB/s */
+    { 0, 32, 60000 },
 };
 
-/* Registers of scans (tools/isa/table), the watched and others; of the watched those that are
- * spilled have fewer. */
+/* Registers of scans (tools/isa/table), the watched and others. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what
@@ -80,26 +78,6 @@ static int is_faster(const way *w, int64_t looks)
 static int64_t at_once(const maker *m, const tly_caps *caps, int64_t registers)
 {
     return (int64_t)caps->saturation * m->registers / tly_larger(registers, m->registers);
-}
-
-/* Of narrow elements many must wait for enough bytes. A tile of 32 an invocation takes 128 bytes
- * of workgroup memory, and slots of look-back along lanes some 56; it spares 16 registers at
- * least, but of rows that are not watched none, as their scan takes as many. */
-int tly_gpu_spilling_pays(const tly_problem *p, const tly_caps *caps, int along_lanes)
-{
-    enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };
-    const maker *m = maker_of(caps);
-    int watched = tly_range_sides(p) > 0;
-    int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 && tly_window_bytes(p) == 4;
-    int64_t needs = !watched      ? REGISTERS
-                    : along_lanes ? REGISTERS_LANES_WATCHED
-                                  : REGISTERS_WATCHED;
-    int64_t by_memory = (int64_t)caps->saturation * m->shared / PARKED_BYTES;
-    int64_t parked = at_once(m, caps, needs - SPARED);
-    parked = parked < by_memory ? parked : by_memory;
-    return narrow && (watched || along_lanes) && !tly_gpu_is_software(caps) &&
-           (int64_t)caps->shared_bytes >= PARKED_BYTES * MOST_WORKGROUP &&
-           parked > at_once(m, caps, needs);
 }
 
 static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan *plan,
