@@ -40,7 +40,6 @@ enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
-
 /* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that
  * is cut in chunks by this plan is to go so, where nothing that is forced says otherwise;
  * whether it is faster (gpu_cost.c). */
