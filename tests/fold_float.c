@@ -14,14 +14,24 @@ double tly_least_normal(const tly_fold *s)
     return s->single ? FLT_MIN : DBL_MIN;
 }
 
+static double flush_below(double least, double x)
+{
+    return fabs(x) < least ? copysign(0, x) : x;
+}
+
+static int may_flush_below(double least, double x)
+{
+    return x != 0 && fabs(x) <= least;
+}
+
 double tly_flush(const tly_fold *s, double x)
 {
-    return fabs(x) < tly_least_normal(s) ? copysign(0, x) : x;
+    return flush_below(tly_least_normal(s), x);
 }
 
 int tly_may_flush(const tly_fold *s, double x)
 {
-    return x != 0 && fabs(x) <= tly_least_normal(s);
+    return may_flush_below(tly_least_normal(s), x);
 }
 
 /* The same of an element, which is flushed as what it is stored as: of f32, also where it is
@@ -29,16 +39,6 @@ int tly_may_flush(const tly_fold *s, double x)
 static double least_stored(const tly_fold *s)
 {
     return s->in == TALLY_F64 ? DBL_MIN : FLT_MIN;
-}
-
-static double flush_given(const tly_fold *s, double x)
-{
-    return fabs(x) < least_stored(s) ? copysign(0, x) : x;
-}
-
-static int may_flush_given(const tly_fold *s, double x)
-{
-    return x != 0 && fabs(x) <= least_stored(s);
 }
 
 static int is_sum(const tly_fold *s)
@@ -174,14 +174,14 @@ static void absorb(tly_fold *s, uint64_t bits)
 {
     tly_fact *f = &s->fact;
     const double given = tly_decode(s->in, bits), x = lift(s, given);
-    const double flushed = tly_flush(s, lift(s, flush_given(s, given)));
+    const double flushed = tly_flush(s, lift(s, flush_below(least_stored(s), given)));
     const double before = f->sum;
     const int was_finite = isfinite(before);
 
     f->sum = s->started ? combine(s, f->sum, x) : x;
     f->flushed = tly_flush(s, s->started ? combine(s, f->flushed, flushed) : flushed);
     if (is_kept(s)) {
-        s->wide_flushed += lift_wide(s, flush_given(s, given));
+        s->wide_flushed += lift_wide(s, flush_below(least_stored(s), given));
         if (isfinite(given) && ((was_finite && !isfinite(f->sum)) ||
                                 (s->operation->lift == TLY_SQUARE && square_underflows(s, given))))
             f->flags |= TLY_FACT_STRAYED;
@@ -203,9 +203,10 @@ static void absorb(tly_fold *s, uint64_t bits)
     f->scale = is_sum(s) ? f->scale + fabsl(lift_wide(s, given)) : fabsl(f->wide);
     s->reach += fabs(x);
     note_exactness(s, x);
-    if (is_sum(s) ? s->lowest < ilogb(tly_least_normal(s)) || may_flush_given(s, given) ||
-                        (x == 0 && given != 0)
-                  : may_flush_given(s, given) || tly_may_flush(s, x) || tly_may_flush(s, f->sum))
+    if (is_sum(s) ? s->lowest < ilogb(tly_least_normal(s)) ||
+                        may_flush_below(least_stored(s), given) || (x == 0 && given != 0)
+                  : may_flush_below(least_stored(s), given) || tly_may_flush(s, x) ||
+                        tly_may_flush(s, f->sum))
         f->flags |= TLY_FACT_SUBNORMAL;
     if (f->flags & TLY_FACT_FINITE)
         f->flags = is_exact(s) && !(f->flags & TLY_FACT_STRAYED)
@@ -225,7 +226,7 @@ static void tell(tly_fold *s)
         if (tly_may_flush(s, f->accumulator))
             f->flags |= TLY_FACT_SUBNORMAL;
     }
-    if (s->out != TALLY_F64 && f->accumulator != 0 && fabs(f->accumulator) <= FLT_MIN)
+    if (s->out != TALLY_F64 && may_flush_below(FLT_MIN, f->accumulator))
         f->flags |= TLY_FACT_SUBNORMAL;
     f->bits = tly_encode(s->out, f->accumulator);
 }

@@ -2,8 +2,8 @@
 /*
  * What one long row, and lanes too few to fill a device, cost in one pass by look-back, which waits
  * for carries, and in chunks, which are read twice: the time in which the workgroups that a device
- * holds at once get through a tile each. No GPU was measured. Latencies are estimates from what is
- * published of such GPUs; docs/tuning-notes.md has what an event model makes of the same.
+ * holds at once get through a tile each. Latencies are estimates from what is published of such
+ * GPUs, and not fitted to one; docs/tuning-notes.md has what an event model makes of the same.
  */
 #include "gpu_choose.h"
 

@@ -241,14 +241,14 @@ static void do_group(group *g, const tly_row *row, kir_value first, kir_value en
 
 /* ---- rows ---- */
 
-/* Segments from `first` on, so many groups: they have about as many lines each. */
+/* Of segments [first, end): the lines that a group has on average, and where the first one lies. */
 static void begin_fetching(group *g, kir_value first, kir_value end)
 {
     tly_build *c = g->r->c;
     kir_value from = tly_segment_border(c, first), axis = tly_axis(c, TLY_IN);
     kir_value bytes = mul(c, sub(c, tly_segment_border(c, end), from), axis);
-    kir_value segments = mul(c, sub(c, end, first), imm(c, LINE));
-    kir_value each = udiv(c, mul(c, bytes, imm(c, g->rows)), segments);
+    kir_value each = udiv(c, mul(c, bytes, imm(c, g->rows)),
+                          mul(c, sub(c, end, first), imm(c, LINE)));
     g->lines = tly_min(c, add(c, each, imm(c, 1)), imm(c, MOST_LINES));
     g->fetched = mul(c, from, axis);
 }

@@ -54,8 +54,8 @@ typedef enum tly_linear_pass {
 
 typedef struct tly_linear {
     tly_build *c;
-    int64_t chunk;     /* elements, of which there is a total; 0: there are none */
-    int64_t part;      /* elements whose segments go to tasks whole; 0: rows are not cut so */
+    int64_t chunk;     /* rows are cut in so many elements, each with a total; 0: they are not */
+    int64_t part;      /* ... each with the whole segments that begin in it; 0: they are not */
     tly_row row;       /* position 0 */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
