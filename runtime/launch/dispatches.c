@@ -116,9 +116,8 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->header_bytes >= l->block_bytes && plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
-        const int of_segments = l->pass[i].items == TLY_ITEMS_SEGMENTS ||
-                                l->pass[i].items == TLY_ITEMS_STATES;
-        sound = l->pass[i].items <= TLY_ITEMS_STATES && l->pass[i].per_group > 0 &&
+        const int of_segments = l->pass[i].items >= TLY_ITEMS_SEGMENTS;
+        sound = l->pass[i].items <= TLY_ITEMS_CELLS && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0 && (!of_segments || g->segments > 0);
     }
     if (!sound) {
@@ -139,10 +138,13 @@ static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
     return tly_multiply(c->records, l->record_bytes);
 }
 
-/* Chunks, or segments, that a pass counts, of each pair. */
+/* Chunks, segments or cells that a pass counts, of each pair. */
 static int64_t each_of(const tly_gpu_pass *pass, int64_t chunks, int64_t segments)
 {
-    return pass->items == TLY_ITEMS_ROWS ? 1 : pass->items == TLY_ITEMS_STATES ? segments : chunks;
+    return pass->items == TLY_ITEMS_ROWS     ? 1
+           : pass->items == TLY_ITEMS_STATES ? segments
+           : pass->items == TLY_ITEMS_CELLS  ? chunks - segments + 1
+                                             : chunks;
 }
 
 /* Workgroups of a pass: one that takes a tile takes no items of another chunk. */
@@ -383,8 +385,8 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
             .marked = a->l->marked ? (uint32_t)tly_smaller(span, a->s->length - (from - mark)) : 0,
             .first_index = index_of(a->s, from),
         };
-        if (of->items == TLY_ITEMS_STATES) {
-            step->push.chunks = (uint32_t)a->c->segments;
+        if (of->items >= TLY_ITEMS_STATES) {
+            step->push.chunks = (uint32_t)each_of(of, a->c->chunks, a->c->segments);
         }
         memcpy(step->operand, operand, sizeof operand);
         steps->count++;

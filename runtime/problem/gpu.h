@@ -112,7 +112,9 @@ typedef enum tly_items {
     TLY_ITEMS_CHUNKS,   /* rows x lanes x chunks; a workgroup's items may lie in several rows */
     TLY_ITEMS_TILES,    /* the same, but that a workgroup's are of one chunk */
     TLY_ITEMS_SEGMENTS, /* segments of the axis, whatever rows and lanes there are */
-    TLY_ITEMS_STATES    /* rows x lanes x segments, which are counted as chunks */
+    TLY_ITEMS_STATES,   /* rows x lanes x segments, which are counted as chunks */
+    TLY_ITEMS_CELLS     /* rows x lanes x cells, counted as chunks: one more than there are chunks
+                           beyond segments */
 } tly_items;
 
 typedef struct tly_gpu_pass {

@@ -34,8 +34,8 @@ static int in_lanes(const tly_problem *p, const tly_gpu_plan *plan)
 
 static int pass_stands(const tly_gpu_pass *pass, const tly_problem *p)
 {
-    const int of_segments = pass->items == TLY_ITEMS_SEGMENTS || pass->items == TLY_ITEMS_STATES;
-    return pass->items <= TLY_ITEMS_STATES && (!of_segments || p->segmented != 0) &&
+    const int of_segments = pass->items >= TLY_ITEMS_SEGMENTS;
+    return pass->items <= TLY_ITEMS_CELLS && (!of_segments || p->segmented != 0) &&
            pass->per_group >= 1 && pass->per_group <= MOST_WORKGROUP && pass->workgroup >= 1 &&
            pass->workgroup <= MOST_WORKGROUP && (pass->subgroup & (pass->subgroup - 1)) == 0 &&
            pass->subgroup <= MOST_WORKGROUP;

@@ -177,7 +177,8 @@ static void join_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group 
     emit_end(c, &leads);
 }
 
-/* One output of an item, from the records of its chunks. */
+/* One output of an item, from the records of its chunks; of segments, of the one that the line
+ * where the cell begins is the first to cut. */
 static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *team,
                        kir_value output)
 {
@@ -189,11 +190,11 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_group *t
         join_records(r, item, team, output, &all, NULL);
         return;
     }
-    const tly_gpu_piece segment = tly_gpu_segment_alone(r, item->chunk);
+    const tly_gpu_piece segment = tly_gpu_segment_cut_at(r, item->chunk);
     const tly_gpu_records own = tly_gpu_records_of(r, &segment);
     const tly_gpu_span all = tly_gpu_span_of_piece(r, &row, &segment);
     tly_region cut = { 0 };
-    emit_if(c, &cut, ult(c, u32(g, 0), own.count));
+    emit_if(c, &cut, band(c, segment.exists, ult(c, u32(g, 0), own.count)));
     join_records(r, item, team, output, &all, &own);
     emit_end(c, &cut);
 }
@@ -243,9 +244,10 @@ static void build(tly_gpu *g, unsigned pass, tly_group *team, unsigned items, ki
         member = udiv(c, member, u32(g, g->lanes));
     }
     const int pieces = tly_gpu_has_pieces(g);
-    g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS
-                                  : pieces        ? TLY_ITEMS_STATES
-                                                  : TLY_ITEMS_ROWS;
+    g->launch->pass[pass].items = chunks && !last  ? TLY_ITEMS_CHUNKS
+                                  : pieces && last ? TLY_ITEMS_CELLS
+                                  : pieces         ? TLY_ITEMS_STATES
+                                                   : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = items;
     kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, items)), member);
     tly_gpu_item item = tly_gpu_item_of(g, number, pieces || (chunks && !last));

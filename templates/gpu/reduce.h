@@ -66,6 +66,8 @@ static inline int tly_gpu_has_pieces(const tly_gpu *g)
 }
 tly_gpu_piece tly_gpu_segment_alone(tly_gpu_reduce *r, kir_value segment);
 tly_gpu_piece tly_gpu_piece_of(tly_gpu_reduce *r, kir_value number);
+/* All of the segment that is cut first where a cell begins, if there is one. */
+tly_gpu_piece tly_gpu_segment_cut_at(tly_gpu_reduce *r, kir_value cell);
 /* The records of a segment: `first`, then all others, two apart: next + 2, next + 4, ...; so many
  * in all, or none if the segment is one piece. */
 typedef struct tly_gpu_records {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of reductions on devices. The lines of a grid, a chunk apart, cut long segments into
- * pieces, so that no item has more than a chunk of one segment, whatever the offsets are. They are
- * numbered as segments and lines come along the axis: behind segment s, which is number s +
- * offset / chunk, come the lines within it. So an item finds its piece by halves, and the pieces of
- * a segment lie side by side.
+ * pieces, so that no item has more than a chunk of one segment, whatever the offsets are. Each
+ * segment is an item, which has what comes before the first line within it; behind them each
+ * line is one, which has what the segment that it cuts has from there on. Only the latter, of
+ * which there are few, look for their segment, by halves.
  *
  * A segment that no line cuts is reduced at once. Pieces of others leave records, at most two for
  * each cell of the grid: that of the segment that comes from the left, and that of the one that
@@ -37,14 +37,8 @@ tly_gpu_piece tly_gpu_segment_alone(tly_gpu_reduce *r, kir_value segment)
     return p;
 }
 
-/* The number of a segment's first piece. */
-static kir_value first_piece(tly_gpu_reduce *r, kir_value segment)
-{
-    return add(&r->g->c, segment, cell_of(r, tly_gpu_border(r->g, segment)));
-}
-
-/* The last segment whose first piece has this number, or one below; or else the first one. */
-static kir_value segment_of(tly_gpu_reduce *r, kir_value piece)
+/* The last segment that begins before a position; or else the first one. */
+static kir_value segment_before(tly_gpu_reduce *r, kir_value position)
 {
     enum { HALVINGS = 31 };
     tly_gpu *g = r->g;
@@ -53,7 +47,7 @@ static kir_value segment_of(tly_gpu_reduce *r, kir_value piece)
     tly_region l = { .state = { &low, &high } };
     emit_for(c, &l, u32(g, 0), u32(g, HALVINGS), one);
     kir_value middle = lshr(c, add(c, add(c, low, high), one), one), open = ult(c, low, high);
-    kir_value begun = ule(c, first_piece(r, middle), piece);
+    kir_value begun = ult(c, tly_gpu_border(g, middle), position);
     kir_value below = choose(c, band(c, open, tly_not(c, begun)), sub(c, middle, one), high);
     low = choose(c, band(c, open, begun), middle, low);
     high = below;
@@ -74,20 +68,34 @@ tly_gpu_piece tly_gpu_piece_of(tly_gpu_reduce *r, kir_value number)
 {
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
-    kir_value chunk = u32(g, g->plan->chunk), one = u32(g, 1), zero = u32(g, 0);
-    tly_gpu_piece p = whole_segment(r, segment_of(r, number));
-    kir_value begin = p.from, end = add(c, begin, p.segment_count), cell = cell_of(r, begin);
-    kir_value lines = sub(c, number, add(c, p.segment, cell)), is_first = equal(c, lines, zero);
-    kir_value line = mul(c, add(c, cell, lines), chunk);
+    kir_value chunk = u32(g, g->plan->chunk), one = u32(g, 1), segments = arg(c, KIR_ARG_SEGMENTS);
+    kir_value is_first = ult(c, number, segments), segment = number, line = u32(g, 0);
+    tly_region later = { .state = { &segment, &line } };
+    emit_unless(c, &later, is_first);
+    line = mul(c, add(c, sub(c, number, segments), one), chunk);
+    segment = segment_before(r, line);
+    emit_end(c, &later);
+    tly_gpu_piece p = whole_segment(r, segment);
+    kir_value begin = p.from, end = add(c, begin, p.segment_count);
     p.from = choose(c, is_first, begin, line);
-    kir_value next = mul(c, add(c, add(c, cell, lines), one), chunk);
-    kir_value to = umin(c, end, next);
+    kir_value next = mul(c, add(c, cell_of(r, p.from), one), chunk), to = umin(c, end, next);
+    kir_value some = ult(c, p.from, to);
     p.is_whole = band(c, is_first, ule(c, end, next));
-    /* In front of all segments, and behind them, there may be lines. */
-    kir_value begun = ule(c, add(c, p.segment, cell), number), some = ult(c, p.from, to);
-    p.exists = band(c, begun, bor(c, p.is_whole, some));
-    p.count = choose(c, some, sub(c, to, p.from), zero);
+    /* A line may lie in front of all segments, between two, or behind them. */
+    p.exists = bor(c, is_first, band(c, some, ult(c, begin, p.from)));
+    p.count = choose(c, some, sub(c, to, p.from), u32(g, 0));
     p.record = record_of(r, p.from);
+    return p;
+}
+
+tly_gpu_piece tly_gpu_segment_cut_at(tly_gpu_reduce *r, kir_value cell)
+{
+    tly_gpu *g = r->g;
+    tly_build *c = &g->c;
+    kir_value line = mul(c, cell, u32(g, g->plan->chunk));
+    tly_gpu_piece p = whole_segment(r, segment_before(r, line));
+    p.exists = equal(c, add(c, cell_of(r, p.from), u32(g, 1)), cell);
+    p.is_whole = i1(c, 1);
     return p;
 }
 
