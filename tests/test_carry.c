@@ -437,9 +437,39 @@ static void check_pointers(tally_context *context, const char *device)
     tally_kernel_destroy(&only);
 }
 
+/* A piece of no elements writes states alone: its output is nowhere, whatever lies at its pointer
+ * and offset. The states that it makes still overlap nothing. */
+static void check_empty_pointers(tally_context *context, const char *device)
+{
+    float bed[64];
+    tally_kernel *none = make(context, device,
+                              "cumsum:f32:0x8:axis=0,reverse,in=8x1@-8,out=8x1@-8,a=f32/1,map=x*a,"
+                              "carry=in+out");
+    for (int at = 8; at < 48; at++) {
+        const tally_buffers buffers = { .size = sizeof buffers,
+                                        .in = bed + at,
+                                        .out = bed + at,
+                                        .operand = { bed + 16 },
+                                        .carry_in = bed + 24,
+                                        .carry_out = bed + 32 };
+        tally_error error = TALLY_ERROR_INIT;
+        for (int i = 0; i < 64; i++)
+            bed[i] = (float)i;
+        cr_expect_eq(tally_kernel_check_buffers(none, &buffers, NULL), TALLY_OK);
+        cr_expect_eq(tally_kernel_run_buffers(none, &buffers, NULL, &error), TALLY_OK,
+                     "%s, out at %d: %s", device, at, error.message);
+        for (int i = 0; i < 64; i++)
+            cr_expect_eq(bed[i], (float)(i >= 32 && i < 40 ? i - 8 : i), "out at %d: %d", at, i);
+    }
+    refused(none, bed, bed, bed + 16, bed + 24, bed + 23, "carry_out");
+    refused(none, bed, bed, bed + 16, bed + 24, bed + 25, "carry_out");
+    tally_kernel_destroy(&none);
+}
+
 Test(carry, line_6_6_pointers)
 {
     on_each(check_pointers);
+    on_each(check_empty_pointers);
 }
 
 Test(carry, line_6_7_range)

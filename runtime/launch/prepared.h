@@ -136,11 +136,12 @@ static inline int tly_is_misaligned(const tly_rules *rules, int tensor, const vo
 }
 
 /* A tensor that is read, with `d` bytes from its element 0 to the output's: disjoint, or in
- * place where that is allowed. */
+ * place where that is allowed. A scan of no elements that hands on states has an output without
+ * bytes, which lies nowhere; so does its input. */
 static inline int tly_is_apart_by(const tly_rules *rules, int tensor, int64_t d)
 {
     return d >= rules->apart[tensor].above || d <= rules->apart[tensor].below ||
-           (d == 0 && tensor == TLY_IN && rules->in_place);
+           (tensor == TLY_IN ? d == 0 && rules->in_place : rules->apart[TLY_OUT].above == 0);
 }
 
 static inline int tly_is_acceptable(const tly_rules *rules, const tly_pointers *p, int t)
@@ -156,7 +157,8 @@ static inline int tly_is_apart_from_states(const tly_rules *rules, const tly_poi
 {
     const int64_t made = rules->tensors - 1, bytes = rules->apart[TLY_OUT].above;
     const int64_t d = (int64_t)((uintptr_t)p->at[made] - (uintptr_t)p->at[t]);
-    return p->at[t] == NULL || rules->apart[t].above == INT64_MIN ||
+    const int is_nowhere = rules->apart[t].above == (t == TLY_OUT ? 0 : INT64_MIN);
+    return p->at[t] == NULL || is_nowhere ||
            d >= rules->apart[t].above - rules->apart[made].below - bytes ||
            d <= rules->apart[t].below - rules->apart[made].above + bytes;
 }
