@@ -41,7 +41,8 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     if (last < INT64_MAX) {
         last = last / 4 * 4;
     }
-    if (first < 0 || last == INT64_MAX || (uint64_t)last > r->bytes) {
+    const int is_somewhere = n->end > n->low; /* what has no bytes may begin anywhere */
+    if (is_somewhere && (first < 0 || last == INT64_MAX || (uint64_t)last > r->bytes)) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "%s needs bytes %lld to %lld of a buffer of %llu", n->name,
                         (long long)first, (long long)last, (unsigned long long)r->bytes);

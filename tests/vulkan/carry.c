@@ -26,6 +26,8 @@ static const char *const words[] = {
     "cumsum:i32:6x300:axis=1,every=50,carry=in+out",
     "cumsum:i32:4x0x5:axis=1,carry=in+out",
     "cumlogsumexp:f32:4x0x5:axis=1,carry=in+out",
+    /* Nothing, whose output begins within the operand, and whose input begins before its buffer. */
+    "cumsum:i32:0x5:axis=0,reverse,in=5x1@-5,out=5x1@-4094,a=i32/1,map=x*a,carry=in+out",
     "cumsum:i32:40x40:axis=1,in=1x40,carry=in+out",
     "linrec:i32:5x300:axis=1,coef=x+1,carry=in+out",
     "linrec:i32:1900:axis=0,coef=x,exclusive,carry=in+out",
