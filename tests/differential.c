@@ -5,7 +5,8 @@
  *
  *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
  *                [--most ELEMENTS] [--ops OP,OP...|scans|reductions|made|all] [--interpret]
- *                [--engines library,native,interpret,remote] [--quick] [--stages] [--self-test]
+ *                [--engines library,carry,offsets,native,interpret,remote] [--quick] [--stages]
+ *                [--self-test]
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for

@@ -34,6 +34,8 @@ struct tly_engine {
     tally_status (*run)(tly_engine *e, const tally_buffers *buffers, int32_t threads,
                         tally_error *error);
     void (*close)(tly_engine *e);
+    /* Of what is prepared: floats are combined in another order than other engines do it. */
+    int has_own_bits;
 };
 
 /* NULL and a message in *error: out of memory, no emulator. Free with e->close(e), before the

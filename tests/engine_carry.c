@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scan in pieces, each of which goes on with the states that the one before has handed on. What
- * they store together is judged as one scan. Reductions, and scans of segments, run as they are.
+ * they store together is judged as one scan. Where pieces end as docs/state.md promises the bits of
+ * one run for, every other run is that one. Reductions, and scans of segments, run as they are.
  */
 #include "arena.h"
 #include "engine.h"
@@ -17,7 +18,11 @@ typedef struct carried {
     tly_engine *piece[TLY_MOST_PIECES];
     int32_t carry[TLY_MOST_PIECES]; /* what the pieces' words have */
     int count;
-    int in_one; /* states are replaced where they are */
+    int in_one;        /* states are replaced where they are */
+    tly_engine *whole; /* the scan in one piece; NULL: none that has the pieces' bits is known */
+    int is_whole_made, turn;
+    tally_context *context; /* of `whole` and its device */
+    const char *device;     /* the caller's */
     tly_arena arena[2];
     char *states[2];
 } carried;
@@ -30,7 +35,8 @@ static void drop(carried *e)
         e->arena[k].bytes = 0;
         e->states[k] = NULL;
     }
-    e->count = 0;
+    e->count = e->is_whole_made = e->turn = 0;
+    e->face.has_own_bits = 0;
 }
 
 /* The word of `count` positions from position `first` on, for the same pointers. */
@@ -93,6 +99,22 @@ static tally_status take_states(carried *e, const tally_descriptor *d, tally_err
     return TALLY_OK;
 }
 
+/* Makes the scan in one piece, and returns at multiples of how many elements pieces may end so that
+ * they have its bits; 0: nowhere. */
+static int64_t find_unit(carried *e, const tally_descriptor *d, const char *plan)
+{
+    tally_descriptor whole = *d;
+    const tally_kernel_options options = { .size = sizeof options, .device = e->device };
+    tally_kernel *kernel = NULL;
+    whole.carry = TALLY_CARRY_IN | TALLY_CARRY_OUT;
+    if (!e->whole || *plan || tally_kernel_create(e->context, &whole, &options, &kernel, NULL))
+        return 0;
+    const int64_t unit = tally_kernel_chunk(kernel);
+    tally_kernel_destroy(&kernel);
+    e->is_whole_made = unit > 0 && !e->whole->prepare(e->whole, &whole, "", NULL);
+    return e->is_whole_made ? unit : 0;
+}
+
 static tally_status prepare(tly_engine *face, const tally_descriptor *d, const char *plan,
                             tally_error *error)
 {
@@ -105,14 +127,19 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
     tly_layout_of(d, &l);
     tly_random r = tly_random_seed((uint64_t)l.length * 31 + (uint64_t)l.rows, (uint64_t)d->op);
     e->in_one = tly_random_one_in(&r, 2);
+    e->face.has_own_bits = d->order != TALLY_ORDER_SERIAL;
+    const int64_t promised = tly_random_one_in(&r, 2) ? find_unit(e, d, plan) : 0;
+    const int64_t unit = promised > 0 ? promised : 1;
     const int pieces = 2 + (int)tly_random_below(&r, TLY_MOST_PIECES - 1);
     for (int64_t from = 0, k = 0; k < pieces; k++) {
         const int64_t left = l.length - from;
-        int64_t count = k + 1 < pieces ? tly_random_below(&r, left + 1) : left;
-        if (k + 1 < pieces && tly_random_one_in(&r, 3))
+        int64_t count = tly_random_below(&r, left / unit + 1) * unit;
+        if (tly_random_one_in(&r, 3))
             count = 0;
         if (d->op == TALLY_LINREC && from == 0 && count == 0)
-            count = left > 0; /* a state of no elements takes part, unlike none */
+            count = unit; /* a state of no elements takes part, unlike none */
+        if (k + 1 == pieces || left - count < unit) /* shorter ones have no promise */
+            count = left;
         const int32_t carry = (k > 0 || tly_random_one_in(&r, 2) ? TALLY_CARRY_IN : 0) |
                               (k + 1 < pieces || tly_random_one_in(&r, 2) ? TALLY_CARRY_OUT : 0);
         const tally_descriptor piece = piece_of(d, &l, from, count, carry ? carry : TALLY_CARRY_IN);
@@ -129,7 +156,12 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
 static tally_status run(tly_engine *face, const tally_buffers *buffers, int32_t threads,
                         tally_error *error)
 {
-    const carried *e = (carried *)face;
+    carried *e = (carried *)face;
+    if (e->is_whole_made && e->turn++ % 2) {
+        tally_buffers all = *buffers;
+        all.carry_out = e->states[0];
+        return e->whole->run(e->whole, &all, threads, error);
+    }
     for (int k = 0; k < e->count; k++) {
         tally_buffers all = *buffers;
         const int from = e->in_one ? 0 : k % 2, to = e->in_one ? 0 : 1 - from;
@@ -146,6 +178,8 @@ static void close_engine(tly_engine *face)
 {
     carried *e = (carried *)face;
     drop(e);
+    if (e->whole)
+        e->whole->close(e->whole);
     for (int k = 0; k < TLY_MOST_PIECES; k++)
         if (e->piece[k])
             e->piece[k]->close(e->piece[k]);
@@ -160,7 +194,7 @@ tly_engine *tly_engine_in_pieces(tly_engine *(*open)(void *user, tally_error *er
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    e->face = (tly_engine){ "carry", prepare, run, close_engine };
+    e->face = (tly_engine){ "carry", prepare, run, close_engine, 0 };
     for (int k = 0; k < TLY_MOST_PIECES; k++) {
         e->piece[k] = open(user, error);
         if (!e->piece[k]) {
@@ -187,5 +221,15 @@ static tly_engine *open_library(void *user, tally_error *error)
 tly_engine *tly_engine_carry(tally_context *context, const char *device, tally_error *error)
 {
     place at = { context, device };
-    return tly_engine_in_pieces(open_library, &at, error);
+    carried *e = (carried *)tly_engine_in_pieces(open_library, &at, error);
+    if (!e)
+        return NULL;
+    e->context = context;
+    e->device = device;
+    e->whole = open_library(&at, error);
+    if (!e->whole) {
+        close_engine(&e->face);
+        return NULL;
+    }
+    return &e->face;
 }

@@ -209,7 +209,7 @@ static tly_engine *open_engine(tally_context *context, const char *device, const
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    e->face = (tly_engine){ name, prepare, run, close_engine };
+    e->face = (tly_engine){ name, prepare, run, close_engine, 0 };
     e->context = context;
     e->call = call;
     snprintf(e->device, sizeof e->device, "%s", device);

@@ -144,7 +144,7 @@ tly_engine *tly_engine_grid(const tly_caps *caps, tally_error *error)
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    g->face = (tly_engine){ "grid", prepare, run, close_engine };
+    g->face = (tly_engine){ "grid", prepare, run, close_engine, 0 };
     g->caps = *caps;
     return &g->face;
 }

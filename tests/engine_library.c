@@ -62,7 +62,7 @@ tly_engine *tly_engine_library(tally_context *context, const char *device, tally
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    l->face = (tly_engine){ "library", prepare, run, close_engine };
+    l->face = (tly_engine){ "library", prepare, run, close_engine, 0 };
     l->context = context;
     snprintf(l->device, sizeof l->device, "%s", device);
     return &l->face;

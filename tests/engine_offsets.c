@@ -89,7 +89,7 @@ tly_engine *tly_engine_offsets(tally_context *context, const char *device, tally
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    e->face = (tly_engine){ "offsets", prepare, run, close_engine };
+    e->face = (tly_engine){ "offsets", prepare, run, close_engine, 0 };
     e->context = context;
     snprintf(e->device, sizeof e->device, "%s", device);
     return &e->face;

@@ -184,7 +184,7 @@ tly_engine *tly_engine_plain(tly_fault fault, tally_error *error)
         snprintf(error->message, sizeof error->message, "out of memory");
         return NULL;
     }
-    p->face = (tly_engine){ "plain", prepare, run, close_engine };
+    p->face = (tly_engine){ "plain", prepare, run, close_engine, 0 };
     p->fault = fault;
     return &p->face;
 }

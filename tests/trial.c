@@ -157,6 +157,8 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
     for (int e = 0; e < count && !wrong; e++) {
         tly_random places = r;
         wrong = make(&s, engines[e]);
+        if (engines[e]->has_own_bits || (e && engines[e - 1]->has_own_bits))
+            s.have_first = 0; /* whose bits are not theirs: the reference judges again */
         for (int k = 0; k < 4 + 2 * in_place && !wrong && !t->refused; k++) {
             variant v = { .threads = 1, .in_place = k >= 4 };
             if (k)
