@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tally/kernel.h>
@@ -195,6 +196,51 @@ Test(linear_chunks, any_cut_has_the_bits_of_one_task)
         for (size_t kind = 0; kind < COUNT(kinds); kind++)
             compare(k, words[w], kind, &c);
         tally_kernel_destroy(&k);
+    }
+    tally_context_destroy(&context);
+}
+
+/* Several rows of a task: the heads of each chunk are its own. */
+static void compare_rows(tally_context *context, const char *op, const char *options)
+{
+    enum { ROWS = 3 };
+    static float x[ROWS][LENGTH], one[LENGTH], all[ROWS][LENGTH];
+    const int32_t offsets[] = { 17, 300, 301, 1275 };
+    char word[2][120];
+    tally_kernel *k[2];
+    snprintf(word[0], sizeof word[0], "%s:f32:%d:axis=0,%s", op, LENGTH, options);
+    snprintf(word[1], sizeof word[1], "%s:f32:%dx%d:axis=1,%s", op, ROWS, LENGTH, options);
+    for (int i = 0; i < 2; i++)
+        k[i] = kernel_of(context, word[i]);
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        x[i / LENGTH][i % LENGTH] = i * 37 % 101 % 2 ? 1 : -1;
+    tally_buffers buffers = { .size = sizeof buffers, .in = x, .out = all, .offsets = offsets };
+    const tally_run_options by = { .size = sizeof by, .threads = 1 };
+    cr_assert_eq(tally_kernel_run_buffers(k[1], &buffers, &by, NULL), TALLY_OK);
+    for (int row = 0; row < ROWS; row++) {
+        memcpy(one, all[row], sizeof one); /* between segments */
+        buffers.in = x[row];
+        buffers.out = one;
+        cr_assert_eq(tally_kernel_run_buffers(k[0], &buffers, &by, NULL), TALLY_OK);
+        for (int i = 0; i < LENGTH; i++)
+            cr_assert_eq(bits_of(one[i]), bits_of(all[row][i]), "%s, row %d: %d", word[1], row, i);
+    }
+    for (int i = 0; i < 2; i++)
+        tally_kernel_destroy(&k[i]);
+}
+
+Test(linear_chunks, rows_have_heads_of_their_own)
+{
+    static const char *const ops[] = { "linrec", "cumsum", "cumprod", "cummax" };
+    tally_context *context = NULL;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        const char *coef = i == 0 ? "coef=x," : "";
+        char options[80];
+        snprintf(options, sizeof options, "%severy=300", coef);
+        compare_rows(context, ops[i], options);
+        snprintf(options, sizeof options, "reverse,%ssegments=i32/3", coef);
+        compare_rows(context, ops[i], options);
     }
     tally_context_destroy(&context);
 }

@@ -147,6 +147,13 @@ static void scan_row(tly_linear *k, kir_value from, kir_value to)
     tly_end_at(c, &first, choose(c, equal(c, length, imm(c, 0)), start, last));
 }
 
+/* Rows of up to so many positions have one block of heads, which stay for the next row. */
+static int64_t most_marked_once(const tly_linear *k)
+{
+    const int64_t cut = k->chunk > 0 ? k->chunk : k->part;
+    return cut > 0 && cut < TLY_HEADS_BLOCK ? cut : TLY_HEADS_BLOCK;
+}
+
 static void scan_rows(tly_linear *k, const tly_task_rows *e)
 {
     tly_build *c = k->c;
@@ -159,7 +166,7 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     kir_value is_last = equal(c, add(c, rows.i, imm(c, 1)), e->end_row);
     k->row = tly_row_address(c, rows.i);
     k->again = band(c, tly_not(c, is_first),
-                    less(c, arg(c, KIR_ARG_LENGTH), imm(c, TLY_HEADS_BLOCK + 1)));
+                    less(c, arg(c, KIR_ARG_LENGTH), imm(c, most_marked_once(k) + 1)));
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
              choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
     emit_end(c, &rows);
