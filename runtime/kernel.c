@@ -351,8 +351,9 @@ int64_t tally_kernel_chunk(const tally_kernel *kernel)
         !rounds(&kernel->full)) {
         return 1;
     }
-    if (tly_ops[kernel->full.op].has_coef && kernel->full.order != TALLY_ORDER_SERIAL) {
-        return TLY_LINEAR_CUT;
+    const int is_linear = tly_ops[kernel->full.op].has_coef || kernel->full.reset[0] != 0;
+    if (is_linear && kernel->full.order != TALLY_ORDER_SERIAL) {
+        return TLY_LINEAR_CUT; /* of such words, those with a carry have no chunks */
     }
     const int64_t chunk = kernel->object->launch.chunk;
     return chunk > 0 ? chunk : 1; /* without chunks, in the order of the plain loop */

@@ -170,6 +170,9 @@ Test(carry_bits, chunks_are_one_scan)
         "linrec:f32:20x1000:axis=1,coef=x",
         "linrec:f16:777:axis=0,coef=1-x,exclusive",
         "linrec:f64:9x901:axis=1,reverse,coef=-x",
+        "cumlogsumexp:f32:2307:axis=0,reset=x<0.994",
+        "cumsum:f32:3x4000:axis=1,reset=x<0.994,reverse",
+        "cumprod:f64:5000:axis=0,exclusive,reset=x<0.994",
     };
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
         tally_descriptor d = parsed(words[k]);
@@ -191,6 +194,9 @@ Test(carry_bits, tells_its_chunk)
         { "cumsum:f32:30x40:axis=0,carry=out", 1 },
         { "cumsum:f32:30x40:axis=1,carry=out,order=serial", 1 },
         { "cumsum:f32:30x40:axis=1,carry=out", 256 },
+        { "cumsum:f32:3000:axis=0,reset=x,carry=in", 128 },
+        { "cumsum:f32:3000:axis=0,reset=x,carry=in,order=serial", 1 },
+        { "cumsum:i32:3000:axis=0,reset=x,carry=in", 1 },
         { "cumsum:i32:3000:axis=0,carry=in", 1 },
         { "cummax:f32:3000:axis=0,carry=in", 1 },
         { "cumsum:f32:0x5:axis=1,carry=in", 1 },

@@ -24,8 +24,8 @@
  * number of lanes is a literal. */
 enum { TLY_FEW_COLUMNS_MOST = 1024, TLY_FEW_COLUMNS_NEAR = 2048, TLY_FEW_COLUMNS_BYTES = 512 };
 
-/* Where a recurrence along rows may be cut so that its pieces have the bits of one run: at
- * multiples of so many elements. */
+/* Where rows of recurrences, and of words with `reset`, may be cut so that pieces have the bits of
+ * one run: at multiples of so many elements. */
 enum { TLY_LINEAR_CUT = 128 };
 
 /* Limits of reductions. */
