@@ -61,6 +61,8 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
                                            .plan = *plan ? plan : NULL };
     tally_status status = TALLY_OK;
     drop(e);
+    /* Segments that are whole rows, or of one size, have kernels of their own without offsets. */
+    face->has_own_bits = d->every && d->order != TALLY_ORDER_SERIAL;
     if (d->every)
         status = find_offsets(e, &own, error);
     return status ? status : tally_kernel_create(e->context, &own, &options, &e->kernel, error);
