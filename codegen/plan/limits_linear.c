@@ -62,10 +62,8 @@ int tly_linear_serves(const tly_problem *p)
 
 int tly_linear_cuts(const tly_problem *p)
 {
-    const int heads = p->segmented || p->resets;
     return !p->carry && p->rows.length == 0 && p->rows.least == 0 &&
-           (tly_operator_of(p)->parts == 1 || (tly_has_index(p) && !heads)) &&
-           !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
+           tly_operator_of(p)->parts == 1 && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
 }
 
 int tly_linear_parts(const tly_problem *p)

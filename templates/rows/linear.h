@@ -71,10 +71,6 @@ typedef struct tly_linear {
     kir_value addends;  /* TLY_LINEAR_TOTAL of floats: sums of the addends' magnitudes; else 0 */
 } tly_linear;
 
-/* 1: the state after a chunk is its last one, which a total holds, too: running indices without
- * heads, which have steps of their own (running.c). */
-int tly_linear_runs(const tly_build *c);
-
 /* A loop or branch carries what the pass makes. */
 void tly_linear_carry(tly_linear *k, tly_region *l);
 
@@ -108,8 +104,6 @@ void tly_linear_keep_states(tly_linear *k, kir_value i, const kir_value *y, unsi
 
 /* ---- chunks (linear_chunks.c) ---- */
 
-/* Bytes of a carry record. */
-int64_t tly_linear_record_bytes(const tly_build *c);
 void tly_linear_begin_total(tly_linear *k);
 /* A piece whose vector is scanned, or a single element, joins the total. */
 void tly_linear_add(tly_linear *k, const tly_piece *p);

@@ -10,13 +10,11 @@
  * are finite. Before the chunk is scanned, the magnitudes of the addends and of c tell the latter:
  * together they stay below the largest number. Decays, gates and masks are such factors. Otherwise
  * the carry is the chunk's last result.
- * Integers need no totals beside results, as every order gives the same ones, and running indices
- * have no other totals than the state after the chunk, alone. Nor do chunks from
+ * Integers need no totals beside results, as every order gives the same ones. Nor do chunks from
  * their first head on: the state after it is the result, unless that was computed once more by the
  * plain loop. Where sums were, the total does not count; products keep theirs.
  */
 #include "linear.h"
-#include "running.h"
 
 /* 1: words with heads, also before any is marked. */
 static int drops_states(const tly_build *c)
@@ -58,17 +56,11 @@ static void carry_totals(tly_linear *k, tly_region *l)
             emit_carry(l, 1, made[i]);
 }
 
-int tly_linear_runs(const tly_build *c)
-{
-    return tly_has_index(c->p) && !drops_states(c);
-}
-
 void tly_linear_carry(tly_linear *k, tly_region *l)
 {
-    const int runs = tly_linear_runs(k->c);
-    if (k->pass != TLY_LINEAR_TOTAL || runs)
+    if (k->pass != TLY_LINEAR_TOTAL)
         emit_carry(l, 1, &k->last);
-    if (k->pass == TLY_LINEAR_RESULTS || runs)
+    if (k->pass == TLY_LINEAR_RESULTS)
         return;
     carry_totals(k, l);
     if (k->steepest != 0)
@@ -83,8 +75,6 @@ void tly_linear_begin_total(tly_linear *k)
     const int recurs = tly_operator_of(c->p)->applies, rounds = tly_is_floating(c);
     const kir_type bits = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
     k->total = (tly_piece){ .state = tly_neutral(c, c->vec) };
-    if (tly_linear_runs(c))
-        k->last = tly_running_none(c, k->total.state);
     if (recurs)
         k->total.factor = constant(c, c->vec, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     if (drops_states(c))
@@ -147,11 +137,7 @@ void tly_linear_watch(tly_linear *k, const tly_piece *p)
 static kir_value carry_after(tly_build *c, kir_value before, const tly_piece *total,
                              kir_value *counts)
 {
-    /* A chunk that beats nothing has no index of its own. */
-    kir_value after = tly_linear_runs(c)
-                          ? choose(c, tly_beats(c, part(c, total->state, 0), part(c, before, 0)),
-                                   total->state, before)
-                          : tly_piece_join(c, before, total);
+    kir_value after = tly_piece_join(c, before, total);
     if (*counts != 0)
         *counts = band(c, *counts, is_finite(c, after));
     return after;
@@ -176,8 +162,8 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
 
 /* ---- records ---- */
 
-/* Bytes in a total record. A carry record is a state alone, whose parts lie PART apart. */
-enum { STATE = 0, PART = 8, FACTOR = 8, KEEPS = 16, VALID = 24 };
+/* Bytes in a total record. A carry record is a state alone. */
+enum { STATE = 0, FACTOR = 8, KEEPS = 16, VALID = 24 };
 
 _Static_assert(VALID + 4 <= TLY_TOTAL_BYTES, "a total record holds it");
 
@@ -191,38 +177,11 @@ static kir_value load_flag(tly_build *c, kir_value record, int64_t at)
     return differ(c, kir_load(c->b, word_type(), record, at, 4), constant(c, word_type(), 0));
 }
 
-static unsigned bytes_of(kir_type t)
-{
-    return kir_kind_bits((kir_kind)t.kind) / 8;
-}
-
-static kir_value load_state(tly_build *c, kir_value record)
-{
-    kir_value v[KIR_MAX_PARTS], like = tly_neutral(c, c->acc);
-    const unsigned parts = kir_parts(c->b, like);
-    for (unsigned i = 0; i < parts; i++) {
-        const kir_type t = type_of(c, part(c, like, i));
-        v[i] = kir_load(c->b, t, record, STATE + (int64_t)i * PART, bytes_of(t));
-    }
-    return kir_tuple(c->b, parts, v);
-}
-
-static void store_state(tly_build *c, kir_value record, kir_value state)
-{
-    for (unsigned i = 0; i < kir_parts(c->b, state); i++) {
-        kir_value v = part(c, state, i);
-        kir_store(c->b, record, STATE + (int64_t)i * PART, v, bytes_of(type_of(c, v)), 0);
-    }
-}
-
-int64_t tly_linear_record_bytes(const tly_build *c)
-{
-    return tly_linear_runs(c) ? 2 * PART : (int64_t)c->acc_bytes;
-}
-
 kir_value tly_linear_carry_in(tly_linear *k)
 {
-    return kir_splat(k->c->b, load_state(k->c, arg(k->c, KIR_ARG_CARRY_IN)), k->c->lanes);
+    tly_build *c = k->c;
+    kir_value carry = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
+    return kir_splat(c->b, carry, c->lanes);
 }
 
 void tly_linear_carry_out(tly_linear *k)
@@ -231,7 +190,7 @@ void tly_linear_carry_out(tly_linear *k)
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
     tly_region wanted = { 0 };
     emit_if(c, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
-    store_state(c, record, kir_extract(c->b, k->last, 0));
+    kir_store(c->b, record, STATE, kir_extract(c->b, k->last, 0), c->acc_bytes, 0);
     emit_end(c, &wanted);
 }
 
@@ -240,7 +199,7 @@ void tly_linear_store_total(tly_linear *k)
     tly_build *c = k->c;
     const tly_piece *t = &k->total;
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
-    store_state(c, record, kir_extract(c->b, tly_linear_runs(c) ? k->last : t->state, 0));
+    kir_store(c->b, record, STATE, kir_extract(c->b, t->state, 0), c->acc_bytes, 0);
     if (t->factor != 0)
         kir_store(c->b, record, FACTOR, kir_extract(c->b, t->factor, 0), c->acc_bytes, 0);
     if (t->keeps != 0)
@@ -257,8 +216,8 @@ kir_value tly_linear_combine(tly_linear *k)
 {
     tly_build *c = k->c;
     kir_value record = arg(c, KIR_ARG_TOTAL), refuses = imm(c, 0), counts = 0;
-    kir_value before = load_state(c, arg(c, KIR_ARG_CARRY_IN));
-    tly_piece total = { .state = load_state(c, record) };
+    kir_value before = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
+    tly_piece total = { .state = kir_load(c->b, c->acc, record, STATE, c->acc_bytes) };
     if (tly_operator_of(c->p)->applies)
         total.factor = kir_load(c->b, c->acc, record, FACTOR, c->acc_bytes);
     if (drops_states(c))
@@ -273,7 +232,7 @@ kir_value tly_linear_combine(tly_linear *k)
         refuses = imm(c, 1);
         emit_if(c, &known, counts);
     }
-    store_state(c, to, after);
+    kir_store(c->b, to, STATE, after, c->acc_bytes, 0);
     refuses = imm(c, 0);
     if (counts != 0)
         emit_end(c, &known);

@@ -34,11 +34,9 @@ void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to)
     if (tly_linear_has_states(c))
         y = tly_linear_start_scalar(k, l.i, y, &element);
     kir_value next = tly_advance(c, &here, y, element);
-    if (k->pass != TLY_LINEAR_TOTAL) {
-        kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
-        kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
-        tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
-    }
+    kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
+    kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
+    tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
     y = next;
     if (tly_linear_has_states(c))
         tly_linear_keep_states(k, l.i, &y, 1);
@@ -114,7 +112,7 @@ static void store_step(tly_linear *k, kir_value i, kir_value *y, unsigned n, int
         emit_end(c, &way);
 }
 
-/* Of running indices, `n` vectors from position `i` on. */
+/* Of scans that tell an index, `n` vectors from position `i` on. */
 static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
 {
     tly_build *c = k->c;
@@ -125,8 +123,6 @@ static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
         y[j] = load_piece(k, &here, in, j).state;
     }
     k->last = tly_running_step(c, k->last, y, n);
-    if (k->pass == TLY_LINEAR_TOTAL)
-        return;
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         y[j] = tly_show(c, &here, y[j]);
@@ -240,8 +236,8 @@ void tly_linear_scan_span(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     const unsigned vectors = (unsigned)c->plan->vectors;
-    const int runs = tly_linear_runs(c);
-    void (*const take)(tly_linear *, kir_value, unsigned, int) = runs ? do_indices : do_step;
+    void (*const take)(tly_linear *, kir_value, unsigned,
+                       int) = tly_has_index(c->p) && !tly_has_heads(c) ? do_indices : do_step;
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
         kir_value whole = add(c, from, tly_round_down(c, sub(c, to, from), step));
@@ -250,15 +246,15 @@ void tly_linear_scan_span(tly_linear *k, kir_value from, kir_value to)
         emit_for(c, &l, from, whole, imm(c, step));
         if (n == vectors)
             tly_linear_prefetch(k, l.i, n);
-        if (k->pass == TLY_LINEAR_TOTAL && !runs)
+        if (k->pass == TLY_LINEAR_TOTAL)
             add_step(k, l.i, n);
         else
             take(k, l.i, n, n == vectors);
         emit_end(c, &l);
         from = whole;
     }
-    if (k->pass != TLY_LINEAR_RESULTS && !runs)
+    if (k->pass != TLY_LINEAR_RESULTS)
         add_scalars(k, from, to);
-    if (k->pass != TLY_LINEAR_TOTAL || runs)
+    if (k->pass != TLY_LINEAR_TOTAL)
         tly_linear_scan_scalars(k, from, to);
 }

@@ -18,17 +18,6 @@ static kir_op later(const tly_build *c)
     return c->p->downwards ? KIR_SMIN : KIR_SMAX;
 }
 
-static kir_value no_index(const tly_build *c, kir_value index)
-{
-    const tly_value none = c->p->downwards ? TLY_MOST : TLY_LEAST;
-    return like(c, index, tly_value_bits(none, tly_index_dtype(c->p)));
-}
-
-kir_value tly_running_none(tly_build *c, kir_value state)
-{
-    return pair(c, part(c, state, 0), no_index(c, part(c, state, 1)));
-}
-
 /* Each lane joined with all before it. `none` changes nothing. */
 static kir_value scan(tly_build *c, kir_op op, kir_value none, kir_value v)
 {
@@ -48,10 +37,11 @@ static kir_value some_beat(tly_build *c, kir_value before, const kir_value *v, u
 
 kir_value tly_running_step(tly_build *c, kir_value last, kir_value *v, unsigned n)
 {
+    const tally_dtype dtype = tly_index_dtype(c->p);
     const kir_op by = tly_combines_by(c->p);
     kir_value key = part(c, last, 0), index = part(c, last, 1);
     kir_value told[TLY_LINEAR_MOST_VECTORS] = { 0 };
-    kir_value none = no_index(c, index);
+    kir_value none = like(c, index, tly_value_bits(c->p->downwards ? TLY_MOST : TLY_LEAST, dtype));
     kir_value least = part(c, tly_neutral(c, c->vec), 0);
     tly_region some = { .state = { &key, &index } };
     for (unsigned j = 0; j < n; j++)

@@ -9,7 +9,5 @@
  * the state before them, in all lanes. Returns that behind them. The keys of states are those of
  * some element. */
 kir_value tly_running_step(tly_build *c, kir_value last, kir_value *v, unsigned n);
-/* The neutral state, with an index that all others are later than. */
-kir_value tly_running_none(tly_build *c, kir_value state);
 
 #endif
