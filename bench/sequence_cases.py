@@ -49,7 +49,11 @@ class Case:
 
     @property
     def dtype(self):
-        return self.word.split(":")[1]
+        return self.word.split(":")[1].split(">")[0]
+
+    @property
+    def out_dtype(self):
+        return self.word.split(":")[1].split(">")[-1]
 
     @property
     def axis(self):
@@ -73,6 +77,10 @@ def factors(random, case):
     half[axis] //= 2
     powers = 2.0 ** random.integers(-1, 2, half).astype(np.float32)
     return {"x": np.stack([powers, 1 / powers], axis + 1).reshape(case.sizes)}
+
+
+def ascending(random, case):
+    return {"x": np.linspace(0, 1, np.prod(case.sizes), dtype=np.float32).reshape(case.sizes)}
 
 
 def carried(of):
@@ -185,6 +193,14 @@ def recurs(tensors, y, case, u=None, a=None):
     terms = np.abs(a[1:] * y[:-1]) + np.abs(u[1:]) + np.abs(y[:-1])
     return is_near(y[:1], u[:1], np.abs(u[:1]), case) and \
         is_near(y[1:], a[1:] * y[:-1] + u[1:], terms, case)
+
+
+def first_largest(tensors, y, case):
+    x, axis = np.moveaxis(tensors["x"], case.axis, 0), case.axis
+    index = np.arange(x.shape[0]).reshape(-1, *[1] * (x.ndim - 1))
+    beats = x[1:] > np.maximum.accumulate(x, 0)[:-1]
+    told = np.concatenate([np.zeros((1, *x.shape[1:]), np.int64), np.where(beats, index[1:], 0)])
+    return np.array_equal(np.moveaxis(y, axis, 0), np.maximum.accumulate(told, 0))
 
 
 def advantages(tensors, y, case):
@@ -341,6 +357,8 @@ CASES = [
     *(flags(text, density, sizes, name, target)
       for name, sizes, target in (("one row", f"1x{ROW}", LONG), ("columns", "4096x4096", AXIS_0))
       for text, density in (("0", 0), ("1/16", 1 / 16), ("1", 1))),
+    *(Case(f"running indices, one row{kind}", f"cumargmax:f32>i32:1x{ROW}:axis=1", data, first_largest, LONG,
+           plain=(f"cummax:f32:1x{ROW}:axis=1",)) for kind, data in (("", only_x), (", ascending", ascending))),
     gradient("rays of 192", "65536x192", 1),
     gradient("rows of 4096", "4096x4096", 1),
     gradient("columns", "4096x4096", 0),

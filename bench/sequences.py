@@ -27,7 +27,7 @@ import report
 import stage_peers
 import stages
 from native import Competitor, Refused, repeat
-from sequence_cases import CASES, signal
+from sequence_cases import CASES, DTYPES, signal
 from stage_cases import laid
 
 PLAIN = "Tally, plain"
@@ -45,7 +45,7 @@ class Problem:
         self.of = made if overlap else {name: laid(array) for name, array in made.items()}
         self.tensors = [self.of["x"]] if overlap else \
             [array for name, array in self.of.items() if name != "carry_out"]
-        self.y, self.made = (laid(case.sizes, self.of["x"].dtype) for _ in range(2))
+        self.y, self.made = (laid(case.sizes, DTYPES[case.out_dtype]) for _ in range(2))
         self.bytes = sum(array.nbytes for array in [*self.tensors, self.y])
 
     def poison(self):

@@ -62,8 +62,9 @@ int tly_linear_serves(const tly_problem *p)
 
 int tly_linear_cuts(const tly_problem *p)
 {
-    return !p->carry && p->rows.length == 0 && p->rows.least == 0 &&
-           tly_operator_of(p)->parts == 1 && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
+    const int joins = tly_operator_of(p)->parts == 1 || (tly_has_index(p) && !p->segmented);
+    return !p->carry && p->rows.length == 0 && p->rows.least == 0 && joins &&
+           !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
 }
 
 int tly_linear_parts(const tly_problem *p)

@@ -191,7 +191,7 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     *(tly_linear_cuts(c->p) ? &k.chunk : &k.part) = chunk;
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
-    launch->record_bytes = k.chunk > 0 ? c->acc_bytes : 0;
+    launch->record_bytes = k.chunk > 0 ? c->state_bytes : 0;
     launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);

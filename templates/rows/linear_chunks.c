@@ -162,7 +162,7 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
 
 /* ---- records ---- */
 
-/* Bytes in a total record. A carry record is a state alone. */
+/* Bytes in a total record. A carry record is a state alone. States of two parts have no factor. */
 enum { STATE = 0, FACTOR = 8, KEEPS = 16, VALID = 24 };
 
 _Static_assert(VALID + 4 <= TLY_TOTAL_BYTES, "a total record holds it");
@@ -177,11 +177,20 @@ static kir_value load_flag(tly_build *c, kir_value record, int64_t at)
     return differ(c, kir_load(c->b, word_type(), record, at, 4), constant(c, word_type(), 0));
 }
 
+static kir_value load_state(tly_build *c, kir_arg record)
+{
+    return tly_load_state(c, arg(c, record), STATE, 1, c->acc_bytes);
+}
+
+static void store_state(tly_build *c, kir_value record, kir_value state)
+{
+    tly_store_state(c, record, STATE, state, c->acc_bytes);
+}
+
 kir_value tly_linear_carry_in(tly_linear *k)
 {
     tly_build *c = k->c;
-    kir_value carry = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
-    return kir_splat(c->b, carry, c->lanes);
+    return kir_splat(c->b, load_state(c, KIR_ARG_CARRY_IN), c->lanes);
 }
 
 void tly_linear_carry_out(tly_linear *k)
@@ -190,7 +199,7 @@ void tly_linear_carry_out(tly_linear *k)
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
     tly_region wanted = { 0 };
     emit_if(c, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
-    kir_store(c->b, record, STATE, kir_extract(c->b, k->last, 0), c->acc_bytes, 0);
+    store_state(c, record, kir_extract(c->b, k->last, 0));
     emit_end(c, &wanted);
 }
 
@@ -199,7 +208,7 @@ void tly_linear_store_total(tly_linear *k)
     tly_build *c = k->c;
     const tly_piece *t = &k->total;
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
-    kir_store(c->b, record, STATE, kir_extract(c->b, t->state, 0), c->acc_bytes, 0);
+    store_state(c, record, kir_extract(c->b, t->state, 0));
     if (t->factor != 0)
         kir_store(c->b, record, FACTOR, kir_extract(c->b, t->factor, 0), c->acc_bytes, 0);
     if (t->keeps != 0)
@@ -216,8 +225,8 @@ kir_value tly_linear_combine(tly_linear *k)
 {
     tly_build *c = k->c;
     kir_value record = arg(c, KIR_ARG_TOTAL), refuses = imm(c, 0), counts = 0;
-    kir_value before = kir_load(c->b, c->acc, arg(c, KIR_ARG_CARRY_IN), STATE, c->acc_bytes);
-    tly_piece total = { .state = kir_load(c->b, c->acc, record, STATE, c->acc_bytes) };
+    kir_value before = load_state(c, KIR_ARG_CARRY_IN);
+    tly_piece total = { .state = load_state(c, KIR_ARG_TOTAL) };
     if (tly_operator_of(c->p)->applies)
         total.factor = kir_load(c->b, c->acc, record, FACTOR, c->acc_bytes);
     if (drops_states(c))
@@ -232,7 +241,7 @@ kir_value tly_linear_combine(tly_linear *k)
         refuses = imm(c, 1);
         emit_if(c, &known, counts);
     }
-    kir_store(c->b, to, STATE, after, c->acc_bytes, 0);
+    store_state(c, to, after);
     refuses = imm(c, 0);
     if (counts != 0)
         emit_end(c, &known);

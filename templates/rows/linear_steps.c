@@ -80,6 +80,17 @@ static tly_piece load_piece(tly_linear *k, const tly_place *here, kir_value in, 
     return tly_piece_of(c, here, tly_load_vector(c, ptradd(c, in, skip)), c->lanes);
 }
 
+/* The states of elements without heads, `n` vectors from position `i` on. */
+static void load_states(tly_linear *k, kir_value i, kir_value *y, unsigned n)
+{
+    const tly_place first = tly_place_in(&k->row, i, 0);
+    kir_value in = input_at(k, i);
+    for (unsigned j = 0; j < n; j++) {
+        const tly_place here = tly_place_after(first, (int64_t)j * k->c->lanes, 0);
+        y[j] = load_piece(k, &here, in, j).state;
+    }
+}
+
 /* `n` vectors from position `i` on join the total. */
 static void add_step(tly_linear *k, kir_value i, unsigned n)
 {
@@ -117,17 +128,22 @@ static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
 {
     tly_build *c = k->c;
     const tly_place first = tly_place_in(&k->row, i, 0);
-    kir_value y[MOST_VECTORS] = { 0 }, in = input_at(k, i);
-    for (unsigned j = 0; j < n; j++) {
-        const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
-        y[j] = load_piece(k, &here, in, j).state;
-    }
+    kir_value y[MOST_VECTORS] = { 0 };
+    load_states(k, i, y, n);
     k->last = tly_running_step(c, k->last, y, n);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         y[j] = tly_show(c, &here, y[j]);
     }
     store_step(k, i, y, n, lined);
+}
+
+/* The same vectors join the total, which is a state a lane. */
+static void add_indices(tly_linear *k, kir_value i, unsigned n)
+{
+    kir_value y[MOST_VECTORS] = { 0 };
+    load_states(k, i, y, n);
+    k->total.state = tly_running_best(k->c, k->total.state, y, n);
 }
 
 static void do_step(tly_linear *k, kir_value i, unsigned n, int lined);
@@ -236,8 +252,9 @@ void tly_linear_scan_span(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     const unsigned vectors = (unsigned)c->plan->vectors;
-    void (*const take)(tly_linear *, kir_value, unsigned,
-                       int) = tly_has_index(c->p) && !tly_has_heads(c) ? do_indices : do_step;
+    const int runs = tly_has_index(c->p) && !tly_has_heads(c);
+    void (*const take)(tly_linear *, kir_value, unsigned, int) = runs ? do_indices : do_step;
+    void (*const join)(tly_linear *, kir_value, unsigned) = runs ? add_indices : add_step;
     for (unsigned n = vectors; n > 0; n = n > 1 ? 1 : 0) {
         const int64_t step = (int64_t)n * c->lanes;
         kir_value whole = add(c, from, tly_round_down(c, sub(c, to, from), step));
@@ -247,12 +264,14 @@ void tly_linear_scan_span(tly_linear *k, kir_value from, kir_value to)
         if (n == vectors)
             tly_linear_prefetch(k, l.i, n);
         if (k->pass == TLY_LINEAR_TOTAL)
-            add_step(k, l.i, n);
+            join(k, l.i, n);
         else
             take(k, l.i, n, n == vectors);
         emit_end(c, &l);
         from = whole;
     }
+    if (runs && k->pass == TLY_LINEAR_TOTAL)
+        k->total.state = tly_running_best_of_all(c, k->total.state);
     if (k->pass != TLY_LINEAR_RESULTS)
         add_scalars(k, from, to);
     if (k->pass != TLY_LINEAR_TOTAL)

@@ -61,3 +61,21 @@ kir_value tly_running_step(tly_build *c, kir_value last, kir_value *v, unsigned 
         v[j] = pair(c, part(c, v[j], 0), told[j]);
     return pair(c, key, index);
 }
+
+kir_value tly_running_best(tly_build *c, kir_value best, const kir_value *v, unsigned n)
+{
+    tly_region some = { .state = { &best } };
+    emit_if(c, &some, some_beat(c, part(c, best, 0), v, n));
+    for (unsigned j = 0; j < n; j++)
+        best = choose(c, tly_beats(c, part(c, v[j], 0), part(c, best, 0)), v[j], best);
+    emit_end(c, &some);
+    return best;
+}
+
+kir_value tly_running_best_of_all(tly_build *c, kir_value best)
+{
+    kir_value none = tly_neutral(c, c->vec);
+    for (unsigned apart = 1; apart < c->lanes; apart *= 2)
+        best = tly_combine(c, tly_shift(c, none, best, apart), best);
+    return tly_spread_last(c, best);
+}

@@ -10,4 +10,9 @@
  * some element. */
 kir_value tly_running_step(tly_build *c, kir_value last, kir_value *v, unsigned n);
 
+/* The states that come to each lane's best, `best` before, after `n` such vectors. */
+kir_value tly_running_best(tly_build *c, kir_value best, const kir_value *v, unsigned n);
+/* The best of all lanes, in all lanes. */
+kir_value tly_running_best_of_all(tly_build *c, kir_value best);
+
 #endif
