@@ -46,6 +46,26 @@ Test(running, as_the_plain_loop, .timeout = 120)
     CHECK_WORDS(words, kinds, 71);
 }
 
+/* Rows in chunks that threads share: in each way of tasks.h, with carries from totals and from
+ * scans. Chunks end within ties and behind NaN, and the last one ends within a vector. */
+Test(running, threads_share_rows, .timeout = 120)
+{
+    static const char *const shared[] = {
+        "cumargmax:f32>i32:5001:axis=0",        "cumargmin:f64:3x1999:axis=1,last",
+        "cumargmax:f32:5001:axis=0,reverse",    "cumargmin:u8>i32:7001:axis=0,reverse,last",
+        "cumargmax:i64>i32:5001:axis=0",        "cumargmin:bf16>i64:5001:axis=0,nan=ignore",
+        "cumargmax:f16>i32:2x5001:axis=1,last",
+    };
+    static const tly_data kinds[] = { TLY_DATA_TIES, TLY_DATA_SPECIAL, TLY_DATA_SORTED,
+                                      TLY_DATA_ZEROS };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(shared); i++)
+        for (size_t k = 0; k < COUNT(kinds); k++)
+            tly_trials_check_plan(&t, shared[i], "chunk=1024", kinds[k], 80 + k);
+    tly_trials_close(&t);
+}
+
 /* ---- torch ---- */
 
 enum { ROWS = 6, LENGTH = 300, COUNT_OF_ALL = ROWS * LENGTH };
