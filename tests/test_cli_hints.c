@@ -141,6 +141,18 @@ Test(cli, templates_are_listed)
     cr_expect_not_null(strstr(tly_last.err, " reduce_rows"), "%s", tly_last.err);
     cr_expect_null(strstr(tly_last.err, "..."), "%s", tly_last.err);
 }
+
+Test(cli, devices_without_i64_have_indices_of_i32)
+{
+    const char *profiles = getenv("TALLY_TEST_PROFILES");
+    char call[512];
+    cr_assert_not_null(profiles);
+    snprintf(call, sizeof call,
+             "inspect argmax:f32:64 --emit plan --profile %s/swiftshader.profile", profiles);
+    tly_expect_failure("/dev/null", call, 3, "dtype");
+    cr_expect_not_null(strstr(tly_last.err, "indices of i32; in a word: 'argmax:f32>i32'"), "%s",
+                       tly_last.err);
+}
 #endif
 
 /* Words that are nearly right: what the hint says in their place is. */

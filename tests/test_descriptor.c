@@ -472,6 +472,17 @@ Test(descriptor, errors_respect_the_callers_struct)
     cr_expect_str_eq(e.message, "was: xxx\\x0axxx");
     cr_expect(e.position == 0 && e.hint[0] == 0, "left from the failure before");
 
+    /* What a hint is in a word lasts as long as the hint, and goes where the error goes. */
+    tly_error_word(&e, "%s>i64", "i8");
+    tally_error copy = TALLY_ERROR_INIT;
+    cr_expect_eq(tly_error_pass(&copy, &e), TALLY_INVALID);
+    tly_error_where(&copy, "somewhere");
+    cr_expect_str_eq(copy.word, "i8>i64");
+    tly_error_word(&e, "%s", text);
+    cr_expect_eq(strlen(e.word), sizeof e.word - 1);
+    tly_fail(&e, TALLY_INVALID, "dtype", "another");
+    cr_expect_eq(e.word[0], 0);
+
     /* A hint that is too long ends with a whole word. */
     memset(text, 'x', sizeof text - 1);
     text[105] = ' ';
@@ -491,15 +502,18 @@ Test(descriptor, errors_respect_the_callers_struct)
         cr_expect_eq((unsigned char)end[-1], 0xa9, "%s", e.hint);
     }
 
-    /* An older struct, without hint, then without message. */
-    static const size_t sizes[] = { offsetof(tally_error, hint), offsetof(tally_error, message),
-                                    offsetof(tally_error, status), 0 };
+    /* An older struct, without word, then without hint, then without message. */
+    static const size_t sizes[] = { offsetof(tally_error, word), offsetof(tally_error, hint),
+                                    offsetof(tally_error, message), offsetof(tally_error, status),
+                                    0 };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         tally_error old;
         memset(&old, 0x5a, sizeof old);
         old.size = sizes[i];
         tly_fail(&old, TALLY_IO, "file", "%s", "message");
         tly_error_hint(&old, "hint");
+        tly_error_word(&old, "word");
+        tly_error_where(&old, "where");
         for (size_t b = sizes[i] > sizeof old.size ? sizes[i] : sizeof old.size; b < sizeof old;
              b++) {
             cr_assert_eq(((const char *)&old)[b], 0x5a, "byte %zu of %zu", b, sizes[i]);

@@ -95,10 +95,11 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
                      needs[i].either != NULL ? needs[i].either
                                              : tally_dtype_name((tally_dtype)used[k]),
                      needs[i].feature);
-            if (tly_has_index(p) && used[k] != p->tensor[TLY_IN].dtype)
-                tly_error_hint(e, "it has indices of 32 bits: %s:%s>i32",
-                               tally_op_name((tally_op)p->op),
+            if (tly_has_index(p) && used[k] != p->tensor[TLY_IN].dtype) {
+                tly_error_hint(e, "it has indices of i32");
+                tly_error_word(e, "%s:%s>i32", tally_op_name((tally_op)p->op),
                                tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype));
+            }
             return TALLY_UNSUPPORTED;
         }
     return TALLY_OK;

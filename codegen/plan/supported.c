@@ -82,9 +82,9 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->tensor[TLY_OUT].dtype));
         const int same = outputs >> p->tensor[TLY_IN].dtype & 1;
-        tly_error_hint(error, "kernels of %s exist from %s to %s; in a word: '%s%s%s'", op, dtype,
-                       list_dtypes(outputs, made), dtype, same ? "" : ">",
-                       same ? "" : first_dtype(outputs));
+        tly_error_hint(error, "kernels of %s exist from %s to %s", op, dtype,
+                       list_dtypes(outputs, made));
+        tly_error_word(error, "%s%s%s", dtype, same ? "" : ">", same ? "" : first_dtype(outputs));
     } else if (p->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "

@@ -58,6 +58,9 @@ tally_status tly_fail(tally_error *error, tally_status status, const char *field
     if (HOLDS(error, hint)) {
         memset(error->hint, 0, sizeof error->hint);
     }
+    if (HOLDS(error, word)) {
+        memset(error->word, 0, sizeof error->word);
+    }
     return status;
 }
 
@@ -100,12 +103,25 @@ void tly_error_hint(tally_error *error, const char *format, ...)
     memcpy(error->hint, hint, strlen(hint));
 }
 
+void tly_error_word(tally_error *error, const char *format, ...)
+{
+    if (error == NULL || !HOLDS(error, word)) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    print(error->word, sizeof error->word, format, args);
+    va_end(args);
+}
+
 void tly_error_where(tally_error *error, const char *where)
 {
     if (error != NULL && HOLDS(error, hint)) {
-        const tally_error old = *error;
+        tally_error old = TALLY_ERROR_INIT;
+        memcpy(&old, error, error->size < sizeof old ? error->size : sizeof old);
         tly_fail(error, old.status, old.field, "%.60s: %s", where, old.message);
         tly_error_hint(error, "%s", old.hint);
+        tly_error_word(error, "%s", old.word);
     }
 }
 
@@ -114,6 +130,7 @@ tally_status tly_error_pass(tally_error *error, const tally_error *from)
     tly_fail(error, (tally_status)from->status, from->field, "%s", from->message);
     tly_error_position(error, from->position);
     tly_error_hint(error, "%s", from->hint);
+    tly_error_word(error, "%s", from->word);
     return (tally_status)from->status;
 }
 

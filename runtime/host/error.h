@@ -12,7 +12,7 @@
 
 #include <tally/status.h>
 
-/* Fills status, field and message, clears position and hint; returns `status`, to be returned in
+/* Fills status, field and message, clears position, hint and word; returns `status`, to be returned in
  * turn. `field` is a name of the word's grammar, or file, device, usage, memory. The arguments may
  * point into *error itself. What a terminal would not show becomes \xNN (printable.h). */
 tally_status tly_fail(tally_error *error, tally_status status, const char *field,
@@ -25,7 +25,12 @@ void tly_error_position(tally_error *error, int32_t position);
 void tly_error_hint(tally_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* After either: what it was about, in front of the message. */
+/* After tly_error_hint: how a word says it, for callers who wrote one. The hint itself is for all
+ * callers, and those of a function with options have no word. */
+void tly_error_word(tally_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* After any of these: what it was about, in front of the message. */
 void tly_error_where(tally_error *error, const char *where);
 
 /* Hands on what another struct of full size was filled with; returns its status. */

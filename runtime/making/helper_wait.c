@@ -85,6 +85,7 @@ tally_status tly_helper_judge(const tly_make_request *request, tly_make_reply *r
     END(said->field);
     END(said->message);
     END(said->hint);
+    END(said->word);
     END(reply->launch.template_name);
     END(reply->launch.level);
     END(reply->gpu.template_name);

@@ -10,6 +10,7 @@
 #include "../host/error.h"
 #include "../host/thread.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct warming {
@@ -105,8 +106,10 @@ static tally_status warm(warming *w, tally_error *error)
     work(w, 0);
     pthread_mutex_destroy(&w->lock);
     if (w->status != TALLY_OK) {
-        tly_fail(error, w->status, w->error.field, "%zu: %s", w->failed, w->error.message);
-        tly_error_hint(error, "%s", w->error.hint);
+        char where[24];
+        snprintf(where, sizeof where, "%zu", w->failed);
+        tly_error_pass(error, &w->error);
+        tly_error_where(error, where);
     }
     return w->status;
 }

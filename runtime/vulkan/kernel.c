@@ -31,9 +31,7 @@ static tally_status explain(const tally_vulkan *v, const tally_error *why, tally
             return TALLY_UNSUPPORTED;
         }
     }
-    tly_fail(error, TALLY_UNSUPPORTED, why->field, "%s", why->message);
-    tly_error_hint(error, "%s", why->hint);
-    return TALLY_UNSUPPORTED;
+    return tly_error_pass(error, why);
 }
 
 static tally_status make_plan(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,

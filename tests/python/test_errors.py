@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, by which exception, with which message and hint."""
 import decimal
+import itertools
 
 import numpy as np
 import pytest
@@ -74,8 +75,10 @@ def test_dtypes():
         refused(TypeError, f"dtype: {name!r} is no dtype of Tally; {hint}", tally.cumsum, np.ones(3), dtype=name)
     e = refused(tally.Unsupported, "dtype: no kernels of sum exist from f32 to u32", tally.sum, X, dtype="u32")
     assert e.hint == "kernels of sum exist from f32 to f64 f32"
-    e = refused(tally.Unsupported, "dtype: ", tally.kernel, "sum:f32>u32:4")
-    assert e.hint == "kernels of sum exist from f32 to f64 f32; in a word: 'f32'"
+    for call, word in itertools.product((tally.kernel, tally.inspect, tally.warm), ("sum:f32>u32:4", "sum:i8:4")):
+        e = refused(tally.Unsupported, "dtype: ", call, word)
+        assert e.hint == {"sum:f32>u32:4": "kernels of sum exist from f32 to f64 f32; in a word: 'f32'",
+                          "sum:i8:4": "kernels of sum exist from i8 to i64 i32; in a word: 'i8>i64'"}[word]
 
 
 def test_masked_arrays():

@@ -101,7 +101,8 @@ int tly_adopt(tly_report *report, const tally_error *error)
     } else {
         tly_refuse(report, status, field, "%s", error->message);
     }
-    tly_hint(report, "%s", error->hint);
+    tly_hint(report, "%s%s%s%s", error->hint, error->word[0] ? "; in a word: '" : "", error->word,
+             error->word[0] ? "'" : "");
     return status;
 }
 

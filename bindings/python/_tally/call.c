@@ -73,10 +73,6 @@ static int compute(const tly_py_call *c, void *out)
     }
     tally_kernel_destroy(&kernel);
     if (status != TALLY_OK) {
-        char *word = strstr(error.hint, "; in a word"); /* a call has none */
-        if (word != NULL) {
-            *word = 0;
-        }
         tly_py_raise(c->s, &error);
         return -1;
     }

@@ -46,15 +46,27 @@ static void raise_fault(PyObject *type, const fault *f)
     Py_DECREF(e);
 }
 
-PyObject *tly_py_raise(tly_py_state *s, const tally_error *error)
+static PyObject *raise_error(tly_py_state *s, const tally_error *error, const char *hint)
 {
     if (error->status == TALLY_OUT_OF_MEMORY) {
         return PyErr_NoMemory();
     }
-    const fault f = { error->field, error->message, error->hint,
+    const fault f = { error->field, error->message, hint,
                       tally_status_name((tally_status)error->status), error->position };
     raise_fault(error->status == TALLY_UNSUPPORTED ? s->unsupported : s->error, &f);
     return NULL;
+}
+
+PyObject *tly_py_raise(tly_py_state *s, const tally_error *error)
+{
+    return raise_error(s, error, error->hint);
+}
+
+PyObject *tly_py_raise_in_word(tly_py_state *s, const tally_error *error)
+{
+    char hint[sizeof error->hint + sizeof error->word + 24];
+    snprintf(hint, sizeof hint, "%s; in a word: '%s'", error->hint, error->word);
+    return raise_error(s, error, error->word[0] != 0 ? hint : error->hint);
 }
 
 int tly_py_fail(tly_py_state *s, const char *field, const char *hint, const char *format, ...)

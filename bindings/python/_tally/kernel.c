@@ -148,7 +148,7 @@ static PyObject *inspect_request(tly_py_state *s, const request *r, int stage)
     tally_status status = tally_inspect(context, &r->d, &r->options, (tally_stage)stage, gather, &g,
                                         &error);
     tly_py_lock(s, state);
-    PyObject *made = status != TALLY_OK ? tly_py_raise(s, &error)
+    PyObject *made = status != TALLY_OK ? tly_py_raise_in_word(s, &error)
                      : stage == TALLY_STAGE_SPIRV
                          ? PyBytes_FromStringAndSize(g.bytes, (Py_ssize_t)g.count)
                          : PyUnicode_FromStringAndSize(g.bytes, (Py_ssize_t)g.count);
@@ -206,7 +206,7 @@ static int warm_one(tly_py_state *s, PyObject *word, PyObject *device)
     tly_py_lock(s, state);
     forget(&r);
     if (status != TALLY_OK) {
-        tly_py_raise(s, &error);
+        tly_py_raise_in_word(s, &error);
         return -1;
     }
     return PyErr_CheckSignals();
@@ -235,7 +235,9 @@ static PyObject *warm(PyObject *module, PyObject *args, PyObject *options)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-static PyObject *kernel(PyObject *module, PyObject *args, PyObject *options)
+typedef PyObject *(*raiser)(tly_py_state *s, const tally_error *error);
+
+static PyObject *make_kernel(PyObject *module, PyObject *args, PyObject *options, raiser fail)
 {
     static char *names[] = { "word", "device", "plan", NULL };
     PyObject *word, *device = Py_None, *plan = Py_None;
@@ -260,12 +262,22 @@ static PyObject *kernel(PyObject *module, PyObject *args, PyObject *options)
         tally_status status = tally_kernel_create(context, &k->d, &r.options, &k->kernel, &error);
         tly_py_lock(s, state);
         if (status != TALLY_OK) {
-            tly_py_raise(s, &error);
+            fail(s, &error);
             Py_CLEAR(self);
         }
     }
     forget(&r);
     return self;
+}
+
+static PyObject *kernel(PyObject *module, PyObject *args, PyObject *options)
+{
+    return make_kernel(module, args, options, tly_py_raise_in_word);
+}
+
+static PyObject *kernel_of_call(PyObject *module, PyObject *args, PyObject *options)
+{
+    return make_kernel(module, args, options, tly_py_raise);
 }
 
 static void dealloc(PyObject *self)
@@ -361,6 +373,9 @@ static PyMethodDef functions[] = {
       ">>> k = tally.kernel('cumsum:f32:4:axis=0,a=f32,map=x*a')\n"
       ">>> k(numpy.ones(4, 'f4'), a=numpy.arange(4, dtype='f4'))\n"
       "array([0., 1., 3., 6.], dtype=float32)" },
+    { "_kernel", (PyCFunction)(void (*)(void))kernel_of_call, METH_VARARGS | METH_KEYWORDS,
+      "_kernel(word, *, device=None, plan=None)\n--\n\n"
+      "As kernel, of a word that a function made of its options: errors do not speak of words." },
     { "inspect", (PyCFunction)(void (*)(void))inspect, METH_VARARGS | METH_KEYWORDS,
       "inspect(word, stage='plan', *, device=None, profile=None, plan=None)\n--\n\n"
       "Shows a stage of a kernel: word, plan, kir, llvm, asm, spirv (bytes), spvasm, reasons,\n"

@@ -117,6 +117,9 @@ int tly_py_watch_forks(PyObject *module);
 /* errors.c: raises what a call of libtally failed with; always NULL. */
 PyObject *tly_py_raise(tly_py_state *s, const tally_error *error);
 
+/* The same for a call that was given a word: the hint is in a word, too. */
+PyObject *tly_py_raise_in_word(tly_py_state *s, const tally_error *error);
+
 /* errors.c: raises tally.Error with a message of the extension's own; -1. `hint` may be NULL. */
 int tly_py_fail(tly_py_state *s, const char *field, const char *hint, const char *format, ...);
 

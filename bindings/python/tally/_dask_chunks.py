@@ -11,7 +11,7 @@ from dask.task_spec import Task, TaskRef
 
 from . import _tally, _calls
 
-_kernel = functools.lru_cache(maxsize=1024)(_tally.kernel)
+_kernel = functools.lru_cache(maxsize=1024)(_tally._kernel)
 
 
 def lines(x, axis, reverse):

@@ -55,7 +55,7 @@ def computed(word, x, operands=()):
     if "offsets" in named:
         full[3] = full[3].replace("/?", f"/{len(named['offsets']) - 1}")
         y.zero_()  # outside of all segments nothing is written
-    _tally.kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
+    _tally._kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
     return y
 
 

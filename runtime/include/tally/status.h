@@ -65,9 +65,10 @@ typedef struct tally_error {
                             has a fault, also code, kir or spirv */
     char message[232]; /**< one sentence without a final stop */
     char hint[120];    /**< how to solve the problem; may be empty */
+    char word[40];     /**< how a word says what the hint does, such as "i8>i64"; may be empty */
 } tally_error;
 
-#define TALLY_ERROR_INIT { sizeof(tally_error), 0, 0, { 0 }, { 0 }, { 0 } }
+#define TALLY_ERROR_INIT { sizeof(tally_error), 0, 0, { 0 }, { 0 }, { 0 }, { 0 } }
 
 /** Returns the name of a status, such as "TALLY_INVALID", or "TALLY_?" if the value is no status.
  *  Never returns NULL. Thread-safe. */

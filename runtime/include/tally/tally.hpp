@@ -325,6 +325,8 @@ public:
     const char *message() const noexcept { return error_.message; }
     /** How to solve the problem; may be empty. */
     const char *hint() const noexcept { return error_.hint; }
+    /** How a word says what the hint does; may be empty. */
+    const char *word() const noexcept { return error_.word; }
     /** The character of the word that is wrong, counted from 1; 0 if there is none. */
     int position() const noexcept { return error_.position; }
     /** Field, message and hint in one line: "axis: axis 2 is not in [-2, 1] (hint)". */

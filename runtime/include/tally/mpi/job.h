@@ -64,6 +64,7 @@ static inline tally_status tally_mpi__fail(tally_error *error, tally_status stat
         snprintf(error->field, sizeof error->field, "%.15s", field);
         snprintf(error->message, sizeof error->message, "%.231s", message);
         snprintf(error->hint, sizeof error->hint, "%.119s", hint);
+        error->word[0] = 0;
     }
     return status;
 }
