@@ -2,6 +2,7 @@
 """tally.torch: values, shapes, dtypes, errors, and the tensors that plain functions hand to it."""
 import itertools
 import resource
+from contextlib import nullcontext
 
 import pytest
 from conftest import FOLDS, SCANS, need, tally
@@ -157,18 +158,30 @@ def test_refusals(call, message):
 
 def test_other_tensors_are_refused():
     x = torch.rand(3, 3)
-    for other in (x.to_sparse(), x.to_mkldnn(), x.to(torch.float8_e5m2)):
-        with pytest.raises(REFUSED, match="^(device|dtype): "):
+    weighted = tally.kernel("cumsum:f32:3x3:axis=0,a=f32,map=a*x")
+    for other, what in ((x.to_sparse(), "sparse_coo tensor on cpu .*; hint: x.to_dense"), (x.to("meta"), "on meta .* here$"),
+                        (x.to_mkldnn(), "mkldnn tensor on cpu .*; hint: x.to_dense"),
+                        (x.to(torch.float8_e5m2), "of torch.float8_e5m2"), (x.to(torch.cfloat), "of torch.complex64")):
+        calls = [lambda y: weighted(y, a=x), lambda y: weighted(x, a=y), lambda y: weighted(x, y, a=x),
+                 lambda y: tally.cumsum(x, axis=0, out=y)]
+        calls += [] if other.is_meta else [lambda y: tally.cumsum(y, axis=0)]
+        for call in calls:
+            with pytest.raises((TypeError, NotImplementedError), match=f"^(device|dtype|a|out): .*{what}"):
+                call(other)
+        with nullcontext() if other.is_meta else pytest.raises(REFUSED, match="^(device|dtype): "):
             ops.cumsum(other, 0)
     quantised = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
     nested = [torch.nested.nested_tensor([x[0], x[0, :2]], layout=layout) for layout in (torch.strided, torch.jagged)]
     calls = (lambda y: tally.cumsum(y, axis=-1), lambda y: tally.mean(y), lambda y: tt.cumsum(y, -1), lambda y: tt.max(y),
-             lambda y: tt.run("sum", y), lambda y: tt.run("sum:map=a*x", x, y))
+             lambda y: tt.run("sum", y), lambda y: tt.run("sum:map=a*x", x, y), lambda y: ops.cumsum(y, -1),
+             lambda y: ops.sum(y), lambda y: ops.run(y, [], "sum:f32:?x?"), lambda y: weighted(y, a=x),
+             lambda y: ops.run(x, [y], "sum:f32:?x?:a=f32,map=a*x"), lambda y: weighted(x, a=y),
+             lambda y: weighted(x, y, a=x), lambda y: tally.cumsum(x, axis=0, out=y), lambda y: tally.sum(x, out=y))
     for call, mode in itertools.product(calls, (False, True)):
         with torch.inference_mode(mode), pytest.raises(TypeError, match="quint8 .*; hint: x.dequantize()"):
             call(quantised)
-        for y in nested:
-            with torch.inference_mode(mode), pytest.raises(NotImplementedError, match="^in: nested .*; hint: x.to_padded"):
+        for y in (*nested, *(n.clone().requires_grad_() for n in nested)):
+            with torch.inference_mode(mode), pytest.raises(NotImplementedError, match="^(in|a|out): nested .*: x.to_padded"):
                 call(y)
     hint = "x.to_padded_tensor(0.0), or run(word, x.values(), offsets=x.offsets()) of a jagged one"
     with pytest.raises(NotImplementedError) as refused:

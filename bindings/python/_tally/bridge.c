@@ -117,6 +117,27 @@ static PyObject *import_bridge(void)
     return bridge;
 }
 
+void tly_py_examine(tly_py_state *s, PyObject *x, const char *field)
+{
+    PyObject *type, *value, *trace;
+    const int kind = tly_py_type_of(s, x)->kind;
+    if (kind != TLY_PY_KIND_TORCH && kind != TLY_PY_KIND_TORCH_OTHER) {
+        return;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *bridge = import_bridge();
+    PyObject *none = bridge != NULL ? PyObject_CallMethod(bridge, "examine", "Os", x, field) : NULL;
+    Py_XDECREF(bridge);
+    Py_XDECREF(none);
+    if (!PyErr_Occurred()) {
+        PyErr_Restore(type, value, trace);
+        return;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 PyObject *tly_py_bridge(const tly_py_call *c)
 {
     PyObject *bridge = import_bridge(), *result = NULL;
@@ -135,6 +156,7 @@ PyObject *tly_py_bridge_refused(const tly_py_call *c)
 {
     PyObject *type, *value, *trace;
     if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !PyErr_ExceptionMatches(PyExc_BufferError)) {
+        tly_py_examine(c->s, c->x, "in");
         return NULL;
     }
     PyErr_Fetch(&type, &value, &trace);

@@ -199,9 +199,11 @@ static PyObject *result_given(tly_py_call *c, PyObject *given)
     if (tly_py_is_more(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
         tly_py_fail(c->s, "out", NULL,
                     "the tensor has a gradient or a negative bit, or is of a subclass");
+        tly_py_examine(c->s, given, "out");
         return NULL;
     }
     if (tly_py_view_of(c->s, &o, given, "out", 1) != 0) {
+        tly_py_examine(c->s, given, "out");
         return NULL;
     }
     const int status = fits(c, &o) == 0 ? compute_to(c, o.data, o.packed ? NULL : o.strides) : -1;

@@ -68,6 +68,11 @@ int tly_py_has_tangents(tly_py_state *s);
 int tly_py_is_more(tly_py_state *s, PyObject *x, tly_py_kind kind);
 int tly_py_needs_bridge(tly_py_state *s, PyObject *x, tly_py_kind kind);
 
+/* bridge.c: what tally.torch says of a tensor that cannot be read or written, such as a nested one,
+ * as the exception in place of the one that is set. Without tally.torch, of other arrays, and where
+ * it says nothing, that stays. */
+void tly_py_examine(tly_py_state *s, PyObject *x, const char *field);
+
 /* bridge.c: what tally.torch answers; NULL with an exception. */
 PyObject *tly_py_bridge(const tly_py_call *c);
 

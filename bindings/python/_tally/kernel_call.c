@@ -116,6 +116,22 @@ static int is_list_to_narrow(const tly_py_view *v, int tensor, const tly_py_want
 
 /* --- the call --------------------------------------------------------------------------------- */
 
+static int view_given(kernel_call *c, int tensor)
+{
+    PyObject *given = c->given[tensor];
+    const char *field = tly_py_tensor_names[tensor];
+    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
+        tly_py_fail(c->s, field, "x.detach().resolve_neg()",
+                    "the tensor has more than its elements, such as a gradient");
+    } else if (tly_py_view_of(c->s, &c->views[tensor], given, field,
+                              tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT) ==
+               0) {
+        return 0;
+    }
+    tly_py_examine(c->s, given, field);
+    return -1;
+}
+
 static int view_one(kernel_call *c, int tensor)
 {
     tly_py_wanted w;
@@ -136,12 +152,7 @@ static int view_one(kernel_call *c, int tensor)
         return tly_py_refuse(PyExc_TypeError, NULL, NULL, "the kernel's word has no %s",
                              tly_py_tensor_names[tensor]);
     }
-    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor], "x.detach().resolve_neg()",
-                           "the tensor has more than its elements, such as a gradient");
-    }
-    if (tly_py_view_of(c->s, &c->views[tensor], given, tly_py_tensor_names[tensor],
-                       tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT) != 0) {
+    if (view_given(c, tensor) != 0) {
         return -1;
     }
     if (is_list_to_narrow(&c->views[tensor], tensor, &w) &&

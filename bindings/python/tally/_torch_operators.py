@@ -53,22 +53,38 @@ def dtype_of(x, field="dtype"):
     return name
 
 
-def refuse(x, *_arguments):
-    """For every backend that has no kernels, such as CUDA, sparse and quantised tensors."""
-    dtype_of(x)
-    hint = "x.cpu()" if x.layout is torch.strided else "x.to_dense()"
-    raise fault("device", f"a {x.layout} tensor on {x.device} has no kernels here", hint, NotImplementedError)
-
-
-def checked(x):
-    """Nested tensors reach no operator. Without private names nothing shows a tangent but this."""
+def checked(x, field="in"):
+    """Of nested tensors not even the rank is known. Without private names nothing shows a tangent but this."""
     if x.is_nested:
-        raise fault("in", "nested tensors have no kernels",
+        raise fault(field, "nested tensors have no kernels",
                     "x.to_padded_tensor(0.0), or run(word, x.values(), offsets=x.offsets()) of a jagged one",
                     NotImplementedError)
     if not PRIVATE and forward_ad.unpack_dual(x).tangent is not None:
-        raise fault("in", "this torch shows Tally no way to forward mode", "reverse mode", NotImplementedError)
+        raise fault(field, "this torch shows Tally no way to forward mode", "reverse mode", NotImplementedError)
     return x
+
+
+def examine(x, field="in"):
+    """Raises what is wrong with a tensor that no kernel takes, such as a nested, quantised or sparse one."""
+    dtype_of(checked(x, field), "dtype" if field == "in" else field)
+    if x.layout is not torch.strided or x.device.type != "cpu":
+        hint = "x.to_dense()" if x.layout is not torch.strided else "" if x.is_meta else "x.cpu()"
+        raise fault("device", f"a {x.layout} tensor on {x.device} has no kernels here", hint, NotImplementedError)
+
+
+def refuse(x, *arguments):
+    """For every backend that has no kernels, such as CUDA. The first tensor at fault is that of the message."""
+    examine(x)
+    if arguments and isinstance(arguments[-1], str):  # those of `run`
+        operands, word = arguments
+        for name, operand in zip(parse(word).tensors[1:], operands):
+            examine(operand, name)
+    raise fault("device", "torch finds no kernels for these tensors", kind=NotImplementedError)
+
+
+def refuse_jagged(_class, _operator, _types, args, _named):
+    """For jagged tensors, which are of a class that dispatches by itself."""
+    refuse(*args)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

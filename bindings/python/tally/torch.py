@@ -13,8 +13,8 @@ import torch.autograd.forward_ad as forward_ad
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
-                               call, checked, dtype_of, empty, in_functorch, library, operators, places_of, prepare,
-                               refuse, through, transforms, usual, word_of)
+                               call, checked, dtype_of, empty, examine, in_functorch, library, operators, places_of,
+                               prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
 from ._words import LETTERS, axes_of, check_number, complete, dtype_named, fault, index_of, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
@@ -139,11 +139,19 @@ def register_public_autograd(name):
 
 # --- registration ----------------------------------------------------------------------------------------------------
 
+try:
+    from torch.nested._internal.nested_tensor import NestedTensor as Jagged  # only its own message depends on this name
+except ImportError:
+    Jagged = None
+
 no_c = kernels_in_c()  # None, or why the kernels are Python's
 for _name in operators:
     if no_c:
         library.impl(_name, by_words(_name, computed), "CPU")
-    library.impl(_name, refuse, "CompositeExplicitAutograd")
+    for _key in ("CompositeExplicitAutograd", "NestedTensorCPU", "NestedTensorCUDA"):
+        library.impl(_name, refuse, _key)
+    if Jagged is not None:
+        torch.library.register_torch_dispatch(f"tally::{_name}", Jagged, refuse_jagged, lib=library)
     if PRIVATE:
         library.impl(_name, autograd_of(_name), "Autograd")
     elif _name not in INDICES:
