@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every function on numpy's arrays: values, axes, shapes and layouts; and what else is an array."""
 import array
+import ctypes
 import itertools
 
 import ml_dtypes
@@ -178,6 +179,15 @@ def test_other_arrays():
     for x in [*buffers, readonly]:
         got = tally.cumsum(x)
         assert type(got) is np.ndarray and got.tolist() == [1, 3, 6]
+    numbers = (ctypes.c_float * 3)(1, 2, 3)  # its buffer has no strides
+    assert tally.cumsum(numbers).tolist() == [1, 3, 6] and tally.cumsum(numbers, out=numbers)[2] == 6
+    assert tally.cumsum((ctypes.c_int * 3 * 2)((1, 2, 3), (4, 5, 6)), axis=1).tolist() == [[1, 3, 6], [4, 9, 15]]
+    assert tally.sum(ctypes.c_double(3)) == 3 and tally.cumsum((ctypes.c_int * 0)()).tolist() == []
+    deep = ctypes.c_float
+    for _ in range(12):
+        deep *= 1
+    with pytest.raises(tally.Error, match="in: rank 12 is above 8"):
+        tally.sum(deep())
     pointers = memoryview(array.array("i", [1, 2, 3, 4])).cast("B").cast("i", (2, 2))
     assert tally.cumsum(pointers, axis=1).tolist() == [[1, 3], [3, 7]]
 

@@ -167,6 +167,16 @@ static int without_format(tly_py_state *s, tly_py_view *v, PyObject *x)
     return -1;
 }
 
+static void pack(tly_py_view *v, const Py_buffer *b)
+{
+    int64_t step = 1;
+    for (int i = b->ndim < TALLY_MAX_RANK ? b->ndim - 1 : TALLY_MAX_RANK; i >= 0; i--) {
+        v->shape.sizes[i] = b->shape[i];
+        v->strides[i] = step;
+        step *= b->shape[i];
+    }
+}
+
 /* Buffers say that they are read-only; asked for a writable one, each exporter has an error of its
  * own. */
 static int view_buffer(tly_py_state *s, tly_py_view *v, PyObject *x)
@@ -189,6 +199,10 @@ static int view_buffer(tly_py_state *s, tly_py_view *v, PyObject *x)
     v->data = b->buf;
     v->readonly = b->readonly;
     v->shape.rank = b->ndim;
+    if (b->strides == NULL) { /* as in ctypes, although they were asked for */
+        pack(v, b);
+        return 0;
+    }
     for (int i = 0; i < b->ndim && i <= TALLY_MAX_RANK; i++) {
         v->shape.sizes[i] = b->shape[i];
         v->strides[i] = b->strides[i] >> shift; /* a division takes ten times as long */
