@@ -71,7 +71,8 @@ def test_between_segments(dtype):
 
 
 def test_missing_buffers():
-    for word, name in (("cumsum:f32:4:axis=0,segments=i32/2", "offsets"), ("cumsum:f32:4:axis=0,a=f32,map=a*x", "a")):
+    for word, name in (("cumsum:f32:4:axis=0,segments=i32/2", "offsets"), ("cumsum:f32:4:axis=0,a=f32,map=a*x", "a"),
+                       ("cumsum:f32:4:axis=0,carry=in+out", "carry_out")):
         with pytest.raises(tally.Error, match=f"the word has {name}, and the call does not: pass {name}="):
             tally.kernel(word)(np.ones(4, "f4"))
     kernel = tally.kernel("sum:f32:4:segments=i32/2")
@@ -154,6 +155,10 @@ def test_refused_tensors():
             ({"a": x, "out": x[:2]}, tally.Error, "out: the array's shape")):
         with pytest.raises(kind, match=text):
             k(x, **options)
+    with pytest.raises(tally.Error, match="out: .*strides are not the word's; hint: pass an array that is packed"):
+        k(x, np.asfortranarray(x), a=x)  # whose copy would be written
+    with pytest.raises(TypeError, match="out: it is given twice"):
+        k(x, x, out=x, a=x)
     with pytest.raises(tally.Error, match=r"in: the array's shape is \(4, 3\)"):
         k(x.reshape(4, 3), a=x)
     with pytest.raises(TypeError, match="3 arguments were given"):

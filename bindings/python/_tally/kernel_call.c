@@ -55,6 +55,11 @@ static int same_strides(const tly_py_view *v, const int64_t *strides)
     return 1;
 }
 
+static int is_output(int tensor)
+{
+    return tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT;
+}
+
 static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
 {
     const tly_py_view *v = &c->views[tensor];
@@ -76,8 +81,10 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
     }
     if (w->strides == NULL ? !v->packed
                            : v->shape.rank != w->shape.rank || !same_strides(v, w->strides)) {
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor],
-                           w->strides == NULL ? "numpy.ascontiguousarray(x)" : NULL,
+        const char *copy = is_output(tensor)              ? "pass an array that is packed"
+                           : v->kind == TLY_PY_KIND_TORCH ? "x.contiguous()"
+                                                          : "numpy.ascontiguousarray(x)";
+        return tly_py_fail(c->s, tly_py_tensor_names[tensor], w->strides == NULL ? copy : NULL,
                            "the array's strides are not the word's");
     }
     return 0;
@@ -123,9 +130,7 @@ static int view_given(kernel_call *c, int tensor)
     if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
         tly_py_fail(c->s, field, "x.detach().resolve_neg()",
                     "the tensor has more than its elements, such as a gradient");
-    } else if (tly_py_view_of(c->s, &c->views[tensor], given, field,
-                              tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT) ==
-               0) {
+    } else if (tly_py_view_of(c->s, &c->views[tensor], given, field, is_output(tensor)) == 0) {
         return 0;
     }
     tly_py_examine(c->s, given, field);
@@ -139,7 +144,8 @@ static int view_one(kernel_call *c, int tensor)
     if (tly_py_want(c->s, &c->k->d, tensor, &w) != 0) {
         return -1;
     }
-    const int is_needed = tensor >= TLY_PY_TENSOR_A && tensor <= TLY_PY_TENSOR_OFFSETS;
+    const int is_needed = (tensor >= TLY_PY_TENSOR_A && tensor <= TLY_PY_TENSOR_OFFSETS) ||
+                          tensor == TLY_PY_TENSOR_CARRY_OUT;
     if (given == NULL && is_needed && w.is_there && tly_py_bytes_of(&w.shape) > 0) {
         return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
                            "the word has %s, and the call does not: pass %s=",
@@ -254,6 +260,10 @@ static int take_option(kernel_call *c, PyObject *name, PyObject *value)
     }
     for (int i = TLY_PY_TENSOR_OUT; i < TLY_PY_TENSOR_COUNT; i++) {
         if (PyUnicode_CompareWithASCIIString(name, tly_py_tensor_names[i]) == 0) {
+            if (c->given[i] != NULL) {
+                return tly_py_refuse(PyExc_TypeError, tly_py_tensor_names[i], NULL,
+                                     "it is given twice");
+            }
             c->given[i] = value != Py_None ? value : NULL;
             return 0;
         }
