@@ -115,6 +115,10 @@ def test_arguments():
     refused(ValueError, "nan: 1 is neither 'propagate' nor 'ignore'", tally.max, X, nan=1)
     refused(ValueError, "threads: 0 is not 1 or more", tally.sum, X, threads=0)
     refused(ValueError, "threads: -1", tally.sum, X, threads=-1)
+    for threads in (2.5, "2"):
+        e = refused(TypeError, f"threads: {threads!r} is no integer", tally.sum, X, threads=threads)
+        assert e.field == "threads"
+    refused(TypeError, "acc: 'f5' is no dtype of Tally", tally.sum, X, acc="f5")
     refused(TypeError, "device: 3 is no text", tally.sum, X, device=3)
     refused(ValueError, "has a zero in it", tally.sum, X, device="cpu\0")
     refused(tally.Error, "acc: i32 is no accumulator for f32", tally.sum, X, acc="i32")

@@ -37,8 +37,8 @@ def test_set_threads():
     assert tally.get_threads() == 1
     tally.set_threads(0)
     assert tally.get_threads() == before
-    for wrong in (-1, 10**6, 10**20):
-        with pytest.raises(tally.Error):
+    for wrong, shown in ((-1, -1), (-10**20, -1), (10**6, 10**6), (10**20, 2**31 - 1)):
+        with pytest.raises(tally.Error, match=f"threads is {shown}, not 0 to 1024"):
             tally.set_threads(wrong)
     with pytest.raises(TypeError):
         tally.set_threads("2")

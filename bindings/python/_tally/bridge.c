@@ -156,7 +156,6 @@ PyObject *tly_py_bridge_refused(const tly_py_call *c)
 {
     PyObject *type, *value, *trace;
     if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !PyErr_ExceptionMatches(PyExc_BufferError)) {
-        tly_py_examine(c->s, c->x, "in");
         return NULL;
     }
     PyErr_Fetch(&type, &value, &trace);

@@ -169,7 +169,7 @@ static int take_choices(tly_py_call *c)
     c->d.order = order_of[order];
     c->d.flags |= nan ? TALLY_NAN_IGNORE : 0;
     if (c->option[TLY_PY_ACC] != NULL) {
-        c->d.acc = tly_py_dtype_of(c->s, c->option[TLY_PY_ACC]);
+        c->d.acc = tly_py_dtype_of(c->s, c->option[TLY_PY_ACC], "acc");
         return c->d.acc == 0 ? -1 : 0;
     }
     return 0;

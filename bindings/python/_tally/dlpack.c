@@ -33,7 +33,24 @@ static int32_t dtype_of(dl_dtype d)
 
 /* --- views ------------------------------------------------------------------------------------ */
 
-static int take(tly_py_state *s, tly_py_view *v, const dl_tensor *t)
+/* By the name that the array has for its dtype, or by DLPack's numbers. */
+static int refuse_dtype(tly_py_state *s, const tly_py_view *v, PyObject *x, dl_dtype d)
+{
+    const char *field = strcmp(v->field, "in") == 0 ? "dtype" : v->field;
+    PyObject *dtype = PyObject_GetAttr(x, s->names[TLY_PY_DTYPE]);
+    if (dtype == NULL) {
+        PyErr_Clear();
+        return tly_py_refuse(PyExc_TypeError, field, NULL,
+                             "elements of DLPack code %d with %d bits and %d lanes have no name in "
+                             "Tally",
+                             d.code, d.bits, d.lanes);
+    }
+    tly_py_refuse(PyExc_TypeError, field, NULL, "elements of %S have no name in Tally", dtype);
+    Py_DECREF(dtype);
+    return -1;
+}
+
+static int take(tly_py_state *s, tly_py_view *v, PyObject *x, const dl_tensor *t)
 {
     if (t->device_type != DL_CPU && t->device_type != DL_CUDA_HOST &&
         t->device_type != DL_ROCM_HOST) {
@@ -42,11 +59,7 @@ static int take(tly_py_state *s, tly_py_view *v, const dl_tensor *t)
     }
     v->shape.dtype = dtype_of(t->dtype);
     if (v->shape.dtype == 0) {
-        return tly_py_refuse(PyExc_TypeError, strcmp(v->field, "in") == 0 ? "dtype" : v->field,
-                             NULL,
-                             "elements of DLPack code %d with %d bits and %d lanes have no name in "
-                             "Tally",
-                             t->dtype.code, t->dtype.bits, t->dtype.lanes);
+        return refuse_dtype(s, v, x, t->dtype);
     }
     v->shape.rank = t->ndim;
     if (t->ndim > TALLY_MAX_RANK + 1) {
@@ -65,7 +78,7 @@ static int take(tly_py_state *s, tly_py_view *v, const dl_tensor *t)
     return 0;
 }
 
-static int take_managed(tly_py_state *s, tly_py_view *v)
+static int take_managed(tly_py_state *s, tly_py_view *v, PyObject *x)
 {
     if (v->managed->version.major != 1) {
         return tly_py_refuse(PyExc_BufferError, v->field, NULL,
@@ -73,7 +86,7 @@ static int take_managed(tly_py_state *s, tly_py_view *v)
                              (int)v->managed->version.major);
     }
     v->readonly = (v->managed->flags & DL_READ_ONLY) != 0;
-    return take(s, v, &v->managed->tensor);
+    return take(s, v, x, &v->managed->tensor);
 }
 
 const dl_exchange *tly_py_exchange_of(tly_py_state *s, PyTypeObject *type)
@@ -98,7 +111,7 @@ int tly_py_view_by_exchange(tly_py_state *s, tly_py_view *v, PyObject *x)
     const int status = by_view ? v->exchange->view_object(x, &t)
                                : v->exchange->from_object(x, &v->managed);
     if (status == 0) {
-        return by_view ? take(s, v, &t) : take_managed(s, v);
+        return by_view ? take(s, v, x, &t) : take_managed(s, v, x);
     }
     v->managed = NULL;
     return PyErr_Occurred() ? -1
@@ -136,11 +149,11 @@ int tly_py_view_by_dlpack(tly_py_state *s, tly_py_view *v, PyObject *x)
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         v->managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         PyCapsule_SetName(capsule, "used_dltensor_versioned");
-        status = take_managed(s, v);
+        status = take_managed(s, v, x);
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         v->old = PyCapsule_GetPointer(capsule, "dltensor");
         PyCapsule_SetName(capsule, "used_dltensor");
-        status = take(s, v, &v->old->tensor);
+        status = take(s, v, x, &v->old->tensor);
     } else {
         tly_py_refuse(PyExc_BufferError, v->field, NULL, "__dlpack__ returned %R", capsule);
     }

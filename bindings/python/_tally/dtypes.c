@@ -102,7 +102,7 @@ static int is_swapped(tly_py_state *s, PyObject *named)
     return swapped;
 }
 
-int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named)
+int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named, const char *field)
 {
     int32_t dtype = dtype_of_python(named);
     PyObject *name = dtype == 0 && !is_swapped(s, named) ? name_of(s, named) : NULL;
@@ -114,7 +114,7 @@ int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named)
     Py_XDECREF(bytes);
     Py_XDECREF(name);
     if (dtype == 0 && !PyErr_Occurred()) {
-        tly_py_refuse(PyExc_TypeError, "dtype",
+        tly_py_refuse(PyExc_TypeError, field,
                       "names count bits: 'f32', 'float32', 'i64', 'int64', ...",
                       "%R is no dtype of Tally", named);
     }
@@ -191,7 +191,7 @@ int tly_py_choose_dtypes(tly_py_call *c)
 {
     const int32_t in = c->d.dtype;
     PyObject *given = c->option[TLY_PY_DTYPE];
-    c->shown_as = given != NULL ? tly_py_dtype_of(c->s, given) : default_dtype(c, in);
+    c->shown_as = given != NULL ? tly_py_dtype_of(c->s, given, "dtype") : default_dtype(c, in);
     if (c->shown_as == 0) {
         return -1;
     }

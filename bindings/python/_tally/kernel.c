@@ -39,7 +39,11 @@ int tly_py_threads(PyObject *given, int32_t *threads)
     }
     PyObject *number = PyNumber_Index(given);
     if (number == NULL) {
-        return -1;
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) { /* of its __index__ */
+            return -1;
+        }
+        PyErr_Clear();
+        return tly_py_refuse(PyExc_TypeError, "threads", NULL, "%R is no integer", given);
     }
     const long long n = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);

@@ -56,7 +56,7 @@ static PyObject *set_threads(PyObject *module, PyObject *number)
     if (PyErr_Occurred()) {
         return NULL;
     }
-    const int32_t wanted = overflow == 0 && n >= 0 && n <= INT32_MAX ? (int32_t)n : -1;
+    const int32_t wanted = overflow > 0 || n > INT32_MAX ? INT32_MAX : n < 0 ? -1 : (int32_t)n;
     if (tally_context_set_threads(context, wanted, &error) != TALLY_OK) {
         return tly_py_raise(s, &error);
     }

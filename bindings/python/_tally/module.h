@@ -131,8 +131,8 @@ int tly_py_refuse(PyObject *type, const char *field, const char *hint, const cha
 int tly_py_add_errors(PyObject *module, tly_py_state *s);
 
 /* dtypes.c: the dtype that an object names, such as "f32", "float32", numpy.float32 or
- * torch.float32; 0 with an exception. */
-int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named);
+ * torch.float32; 0 with an exception. `field` is the option's name. */
+int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named, const char *field);
 
 /* dtypes.c: the dtype of elements that a buffer's format describes; 0 if Tally has none. */
 int32_t tly_py_dtype_of_format(const char *format, Py_ssize_t bytes);

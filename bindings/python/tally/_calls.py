@@ -4,7 +4,7 @@
 import numpy
 
 from ._dtypes import NAMES
-from ._words import dtype_named
+from ._words import dtype_named, fault
 
 ADDS = "sum", "prod", "cumsum", "cumprod"
 # These refuse integers unless the caller names the dtype of the result.
@@ -17,7 +17,11 @@ def name_of(dtype):
     """The name in Tally of a dtype, which may be its name already."""
     if isinstance(dtype, str):
         return dtype_named(dtype)
-    name = numpy.dtype(dtype).name
+    dtype = numpy.dtype(dtype)
+    if not dtype.isnative:
+        raise fault("dtype", f"elements of format {dtype.str!r} have no name in Tally",
+                    "x.astype(x.dtype.newbyteorder('='))", TypeError)
+    name = dtype.name
     if name not in NAMES:
         raise TypeError(f"dtype: elements of {name} have no name in Tally")
     return NAMES[name]
