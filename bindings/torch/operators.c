@@ -26,8 +26,7 @@ static int32_t promote(tally_descriptor *d)
     return sums && is_unsigned ? tly_torch.dtypes[TALLY_I64] : -1;
 }
 
-/* The number of an axis, from 0 on; -1 with an error. A tensor of rank 0 has the axis of a scan of
- * one element. */
+/* The number of an axis, from 0 on; -1 with an error. As in PyTorch, a tensor of rank 0 has one. */
 static int32_t axis_of(tly_torch_call *c, torch_value value)
 {
     char message[96];
@@ -70,6 +69,7 @@ static tally_status take_axes(tly_torch_call *c)
 {
     char message[96];
     size_t count = 0;
+    uint32_t named = 0;
     if (tly_torch.list_size(c->list, &count) != 0) {
         return tly_torch_refused(c, "a list of dims");
     }
@@ -83,12 +83,13 @@ static tally_status take_axes(tly_torch_call *c)
         if (axis < 0) {
             return TALLY_INVALID;
         }
-        if ((c->descriptor.axes >> axis & 1) != 0) {
+        if ((named >> axis & 1) != 0) {
             (void)snprintf(message, sizeof message, "axis %d is named twice", (int)axis);
             return tly_torch_fail(c, TALLY_INVALID, "axis", message);
         }
-        c->descriptor.axes |= 1u << axis;
+        named |= 1u << axis;
     }
+    c->descriptor.axes = c->x.rank > 0 ? named : 0;
     return TALLY_OK;
 }
 

@@ -305,8 +305,9 @@ def test_query_planning_is_refused():
 
 def test_what_is_wrong_is_refused_before_anything_runs():
     x = da.ones((4, 4), chunks=2, dtype="f4")
-    with pytest.raises(tally.Error, match=r"axis: axis 5 is not in \[-2, 1\]"):
-        td.cumsum(x, 5)
+    for axis, call in itertools.product((5, -3, 2**63), (td.cumsum, td.cumargmax, td.sum)):
+        with pytest.raises(tally.Error, match=rf"^axis: axis {axis} is not in \[-2, 1\]$"):
+            call(x, axis)
     for axis in (True, 1.0, (0,), [0]):
         with pytest.raises(TypeError, match="^axis: .* is (a bool|no integer)"):
             td.cumsum(x, axis)
@@ -322,5 +323,7 @@ def test_what_is_wrong_is_refused_before_anything_runs():
         td.linrec(x, np.ones(3, "f4"), 0)
     with pytest.raises(tally.Error):
         td.cumsum(da.ones((), dtype="f4"), 0)
+    with pytest.raises(TypeError, match="elements of format '>f4' have no name in Tally; hint: x.astype"):
+        td.cumsum(x.astype(">f4"), 0)
     with pytest.raises(TypeError, match="mask"):
         td.cumsum(da.ma.masked_equal(x, 1), 0).compute()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tally.jax: values, dtypes, transformations, errors, threads, and XLA's interface."""
+import itertools
 import os
 import pathlib
 import shutil
@@ -218,11 +219,15 @@ def test_kernel(rng):
 
 def test_what_is_wrong_is_refused_at_once():
     x = jnp.ones((2, 3))
-    with pytest.raises(tally.Error, match=r"axis: axis 5 is not in \[-2, 1\]"):
-        tj.cumsum(x, 5)
-    with pytest.raises(tally.Error, match="axis"):
-        tj.cumsum(x, 2**40)
-    with pytest.raises(tally.Error, match="axes: axis 0 is named twice"):
+    for axis, call in itertools.product((5, -3, 2**63), (tj.cumsum, tj.sum, lambda v, axis: tj.linrec(v, v, axis))):
+        with pytest.raises(tally.Error, match=rf"^axis: axis {axis} is not in \[-2, 1\]$"):
+            call(x, axis)
+    assert (tj.cumsum(x, jnp.int32(1)) == tj.cumsum(x, 1)).all() and (tj.sum(x, np.int64(1)) == 3).all()
+    with pytest.raises(TypeError, match="^axis: .* is no integer"):
+        jax.jit(tj.cumsum)(x, 1)
+    with pytest.raises(TypeError, match="^word: None is no text"):
+        tj.kernel(None)
+    with pytest.raises(tally.Error, match="axis: axis 0 is named twice"):
         jax.jit(lambda v: tj.sum(v, (0, 0)))(x)
     for axis in (True, 1.0, (0,), [0]):
         with pytest.raises(TypeError, match="^axis: .* is (a bool|no integer)"):

@@ -36,6 +36,10 @@ def same(a, b):
     return facts[0] == facts[1] and (a.is_meta or bits(a).equal(bits(b)))
 
 
+def is_wrong_dim(got):
+    return isinstance(got, tuple) and got[1].startswith("axis: ") and not issubclass(got[0], RuntimeError)
+
+
 def bits(t):
     return t.reshape(-1).view(torch.uint8)
 
@@ -85,17 +89,22 @@ def test_results_are_the_operators(name, seen):
     function, operator, scan = getattr(tt, name), getattr(torch.ops.tally, name), name in tt.SCANS
     flags = [(True,), (False, True)][:len(tt.FLAGS[name])]
     dims = (1, -1) if scan else (1, None, (1, 0), [-1, 0], ())
-    other = (3, True, None, "0", 1.0, 2**70) if scan else (3, True, "0", [0, 0], (True,), [1.5])
+    other = (3, None, "0", 1.0, 2**70) if scan else (3, "0", [0, 0], [1.5])
     calls = [(x, dims[i % len(dims)]) for i, x in enumerate(inputs())]
     calls += [(torch.ones(3, 4), 0, *given) for given in [*flags, [True] * len(tt.FLAGS[name]), (1,), (None,)]]
     calls += [(torch.ones(3, 4), dim) for dim in (*dims, *other)]
+    wrong = 0
     for x, dim, *given in calls:
         got = outcome(function, x, dim, *given)
         arguments = (operator, x, [dim] if isinstance(dim, int) and not scan else dim, *given)
         wanted = outcome(by_dispatcher, *arguments)
-        assert same(got, wanted), (x, dim, given, got, wanted)
+        if is_wrong_dim(got):  # which functions tell in their own words
+            assert isinstance(wanted, tuple), (x, dim, wanted)
+            wrong += 1
+        else:
+            assert same(got, wanted), (x, dim, given, got, wanted)
         assert same(outcome(*arguments), wanted), (x, dim, given, wanted)
-    assert (sum(answer is not None for answer in seen) > 15) == DIRECT
+    assert (sum(answer is not None for answer in seen) > 15) == DIRECT and wrong >= len(other)
 
 
 @needs_direct

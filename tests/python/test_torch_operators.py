@@ -4,6 +4,7 @@ import itertools
 import resource
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 from conftest import FOLDS, SCANS, need, tally
 
@@ -125,6 +126,33 @@ def test_words():
     torch.testing.assert_close(tt.linrec(x, w, 1), torch.stack(y, 1))
     mask = torch.tensor([1, 0, 1, 1], dtype=torch.bool)
     torch.testing.assert_close(tt.run("cumsum:axis=1,map=where(a,x,0)", x, mask), (x * mask).cumsum(1))
+
+
+def test_dims():
+    """Those of functions are told apart in Python, whatever calls the operator, and as PyTorch tells them."""
+    for x in (torch.rand(2, 3), torch.rand(2, 3, requires_grad=True)):
+        calls = tt.cumsum, tt.sum, tt.argmax, lambda x, dim: tt.linrec(x, x, dim), lambda x, dim: tally.cumsum(x, axis=dim)
+        for dim, call in itertools.product((2, -3, 2**63), calls):
+            with pytest.raises(tally.Error, match=rf"^axis: axis {dim} is not in \[-2, 1\]$"):
+                call(x, dim)
+        for dim, call in itertools.product((True, 1.0, "1"), calls):
+            with pytest.raises(TypeError, match="^axis: .* is (a bool|no integer)"):
+                call(x, dim)
+        with pytest.raises(tally.Error, match="^axis: axis 1 is named twice$"):
+            tt.sum(x, (1, -1))
+        assert tt.sum(x, np.int64(1)).equal(tt.sum(x, [1])) and tt.cumsum(x, np.int64(1)).equal(tt.cumsum(x, 1))
+        scalar = x[0, 0]
+        for dim in (0, -1, [0], None):
+            assert tt.sum(scalar, dim) == ops.sum(scalar, [0]) == scalar and tt.argmax(scalar, dim) == 0
+        assert tt.linrec(scalar, 0.5, 0) == scalar and tt.linrec(scalar, 0.5, 0).shape == ()
+        with pytest.raises(tally.Error, match="^axis: axis 0, and the array has none$"):
+            tally.sum(scalar, axis=0)
+        assert tally.cumsum(x, axis=1, reverse="yes").equal(tt.cumsum(x, 1, reverse=True))
+    assert torch.autograd.grad(tt.sum(scalar, 0), scalar)[0] == 1
+    with pytest.raises(TypeError, match="^out: ndarray is no tensor"), torch.no_grad():
+        tally.cumsum(torch.randn(5, dtype=torch.cfloat).conj().imag, out=np.ones(5, "f4"))
+    with pytest.raises(TypeError, match="^word: None is no text"):
+        tt.run(None, x)
 
 
 @pytest.mark.parametrize("call, message", [
@@ -288,8 +316,6 @@ def test_zeros_without_memory():
 
 
 def test_dtypes_of_other_libraries():
-    import numpy as np
-
     x = torch.rand(3, requires_grad=True)
     for dtype in (torch.float64, "f64", "float64", np.float64, np.dtype("f8"), float):
         assert tally.cumsum(x, dtype=dtype).dtype == torch.float64

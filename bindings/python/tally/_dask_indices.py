@@ -109,7 +109,7 @@ def _add_line(graph, plan, x, name, line):
 
 def _scan_array(op, x, axis, dtype, reverse, last, nan):
     x = graph_array(x)
-    axis = _words.index_of(axis)
+    axis = _words.axis_in(axis, x.ndim)
     given = _calls.name_of(x.dtype)
     out = result_dtype(op, given, dtype)
     # What is refused, is refused before anything runs. Every index must have a place in the dtype.

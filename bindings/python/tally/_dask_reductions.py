@@ -31,7 +31,7 @@ def _reduce(op, x, axis, keepdims, split_every, *, dtype=None, acc=None, nan="pr
     made = out
     if op in _calls.ADDS and not (_calls.is_float(given) or _calls.is_float(out) or out == "bool"):
         made = ("u" if given[0] == "u" else "i") + out[1:]
-    axes = list(range(x.ndim)) if axis is None else _words.axes_of(axis)
+    axes = list(range(x.ndim)) if axis is None else _words.axes_in(axis, x.ndim)
     check_split(split_every)
     # One element stands for all: what is refused, is refused before anything runs. An index must
     # have a place in its dtype, and needs elements.

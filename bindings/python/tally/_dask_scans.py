@@ -167,7 +167,7 @@ def _coef_index(coef, index):
 def _scan_array(op, x, axis, coef=None, *, dtype=None, exclusive=False, reverse=False, order="run",
                 nan="propagate"):
     x = graph_array(x)
-    axis = _words.index_of(axis)
+    axis = _words.axis_in(axis, x.ndim)
     given = _calls.name_of(x.dtype)
     out = result_dtype(op, given, dtype)
     # A chunk of one element stands for all: what is refused, is refused before anything runs.

@@ -10,7 +10,7 @@ import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
-from ._words import LETTERS, fault, gradient, join, parse
+from ._words import LETTERS, axes_in, axis_in, fault, gradient, join, parse
 
 NAMES = {getattr(torch, long): name for long, name in LONG_NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
@@ -94,10 +94,18 @@ def word_of(name, dtype, rank, arguments, made=None):
     dim, *flags = arguments or (None,)
     options = [option for option, flag in zip(FLAGS[name], flags) if flag]
     if name in SCANS:
-        options.insert(0, f"axis={dim}")
+        options.insert(0, f"axis={dims_in(name, dim, rank)}")
     elif dim is not None:
-        options.insert(0, "axes=" + ("+".join(map(str, dim)) or "none"))
+        axes = dims_in(name, dim, rank) if rank else ()
+        options.insert(0, "axes=" + ("+".join(map(str, axes)) or "none"))
     return join(name, f"{dtype}>{made}" if made not in (None, dtype) else dtype, rank or int(name in SCANS), options)
+
+
+def dims_in(name, dim, rank):
+    """The dims that an operator's argument names. As in PyTorch, a tensor of rank 0 has one."""
+    if name in SCANS:
+        return axis_in(dim, rank or 1)
+    return None if dim is None else axes_in(tuple(dim) if isinstance(dim, list) else dim, rank or 1)
 
 
 def usual(name, dtype):

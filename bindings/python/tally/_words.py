@@ -60,10 +60,25 @@ def index_of(axis, several=""):
         raise fault("axis", f"{axis!r} is no integer", hint, TypeError) from None
 
 
-def axes_of(axis):
+def axis_in(axis, rank, several=""):
+    """An axis that an array of this rank has, by its number. Its fault is told here, as that of a word would show the
+    word."""
+    axis = axis if type(axis) is int else index_of(axis, several)
+    if not -rank <= axis < rank:
+        raise fault("axis", f"axis {axis} is not in [{-rank}, {rank - 1}]" if rank else
+                    f"axis {axis}, and the array has none")
+    return axis
+
+
+def axes_in(axis, rank):
     """Those that a reduction names: one, or a tuple of them."""
-    return [index_of(a, "a tuple names several axes: axis=(0, 1)")
+    axes = [axis_in(a, rank, "a tuple names several axes: axis=(0, 1)")
             for a in (axis if isinstance(axis, tuple) else (axis,))]
+    numbers = sorted(a % rank for a in axes)
+    for one, next_one in zip(numbers, numbers[1:]):
+        if one == next_one:
+            raise fault("axis", f"axis {one} is named twice")
+    return axes
 
 
 def operand(letter, dtype, rank, place):

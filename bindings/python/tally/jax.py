@@ -157,6 +157,8 @@ def kernel(word):
     may be left out. Strides are refused. The function can be transformed by jit, vmap and grad.
     vmap computes words with segments one after another.
     """
+    if not isinstance(word, str):
+        raise _words.fault("word", f"{word!r} is no text", kind=TypeError)
     function = _function(word)
     tensors = [tensor for tensor in _tally._tensors(word) if tensor[0] not in _RESULTS]
 
@@ -203,34 +205,29 @@ def _find(op, given, shape, dtype, *options):
 # `wide` is jax_enable_x64, on which the dtypes of results depend.
 @_functools.lru_cache(maxsize=4096, typed=True)
 def _find_scan(wide, op, given, shape, axis, exclusive, reverse, dtype=None, a=None, **others):
-    return _find(op, given, shape, dtype, a, f"axis={_words.index_of(axis)}",
+    return _find(op, given, shape, dtype, a, f"axis={axis}",
                  "exclusive" if exclusive else None, "reverse" if reverse else None,
                  *_calls.common(**others))
 
 
 @_functools.lru_cache(maxsize=4096, typed=True)
 def _find_reduction(wide, op, given, shape, axis, keepdims, dtype=None, **others):
-    named = None
-    if axis is not None:
-        named = "axes=" + ("+".join(map(str, _words.axes_of(axis))) or "none")
+    named = None if axis is None else "axes=" + ("+".join(map(str, axis)) or "none")
     return _find(op, given, shape, dtype, named, "keepdims" if keepdims else None,
                  *_calls.common(**others))
 
 
 def _scan(op, x, axis, *options, **others):
-    if isinstance(axis, list):  # which no cache takes
-        _words.index_of(axis)
     x = x if isinstance(x, _jax.Array) else _jnp.asarray(x)
     x = x if x.ndim > 0 else x.reshape(1)
-    return _find_scan(_jax.config.jax_enable_x64, op, x.dtype, x.shape, axis, *options,
-                      **others)(x)
+    return _find_scan(_jax.config.jax_enable_x64, op, x.dtype, x.shape,
+                      _words.axis_in(axis, x.ndim), *options, **others)(x)
 
 
 def _reduce(op, x, axis, *options, **others):
-    if isinstance(axis, list):
-        _words.axes_of(axis)
     x = x if isinstance(x, _jax.Array) else _jnp.asarray(x)
-    return _find_reduction(_jax.config.jax_enable_x64, op, x.dtype, x.shape, axis, *options,
+    axes = None if axis is None else tuple(_words.axes_in(axis, x.ndim))
+    return _find_reduction(_jax.config.jax_enable_x64, op, x.dtype, x.shape, axes, *options,
                            **others)(x)
 
 
@@ -347,8 +344,8 @@ def linrec(x, coef, axis=-1, *, exclusive=False, reverse=False, order="run", acc
         raise ValueError(f"a: coef of shape {coef.shape} does not broadcast to {x.shape}")
     axes = [str(i) for i, size in enumerate(sizes) if size != 1]
     place = "" if sizes == x.shape else "/" + ("+".join(axes) or "none")
-    return _find_scan(_jax.config.jax_enable_x64, "linrec", dtype, x.shape, axis, exclusive,
-                      reverse, order=order, acc=acc, a=f"a={_calls.name_of(dtype)}{place}")(x, coef)
+    return _find_scan(_jax.config.jax_enable_x64, "linrec", dtype, x.shape,
+                      _words.axis_in(axis, x.ndim), exclusive, reverse, order=order, acc=acc, a=f"a={_calls.name_of(dtype)}{place}")(x, coef)
 
 
 __all__ = ["argmax", "argmin", "cumargmax", "cumargmin", "cumlogsumexp", "cummax", "cummin",

@@ -13,9 +13,9 @@ import torch.autograd.forward_ad as forward_ad
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
 from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
-                               call, checked, dtype_of, empty, examine, in_functorch, library, operators, places_of,
+                               call, checked, dims_in, dtype_of, empty, examine, in_functorch, library, operators, places_of,
                                prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
-from ._words import LETTERS, axes_of, check_number, complete, dtype_named, fault, index_of, number_type, parse
+from ._words import LETTERS, axes_in, axis_in, check_number, complete, dtype_named, fault, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
@@ -177,8 +177,9 @@ def _direct():
 direct = _direct()
 
 
-def _by_name(name, x, *arguments):
-    return through(call, name, x, arguments) if transforms() else operators[name](checked(x), *arguments)
+def _by_name(name, x, dim, *flags):
+    arguments = dims_in(name, dim, checked(x).ndim), *flags
+    return through(call, name, x, arguments) if transforms() else operators[name](x, *arguments)
 
 
 def _scan(name, what):
@@ -208,7 +209,7 @@ def _scan_index(name, what):
 def _reduction(name, what):
     def function(x, dim=None, keepdim=False):
         y = direct(name, x, dim, keepdim)
-        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim) if y is None else y
+        return _by_name(name, x, dim, keepdim) if y is None else y
 
     function.__doc__ = f"""{what} over `dim`, a number or several; without it over all dims.
 
@@ -219,7 +220,7 @@ def _reduction(name, what):
 def _index(name, what):
     def function(x, dim=None, keepdim=False, last=False):
         y = direct(name, x, dim, keepdim, last)
-        return _by_name(name, x, [dim] if isinstance(dim, int) else dim, keepdim, last) if y is None else y
+        return _by_name(name, x, dim, keepdim, last) if y is None else y
 
     function.__doc__ = f"""The index of the {what} element over `dim`, a number or several; without it over all dims.
 
@@ -260,8 +261,9 @@ def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None)
     offsets: int32 or int64, which cut the axis into segments; one more than there are segments. carry_in: the states
     that a scan begins with, of the shape of x with size 1, or the number of segments, on the axis. The word may lack
     segments= and carry=in."""
-    if not isinstance(x, torch.Tensor):
-        raise fault("in", f"{type(x).__name__} is no tensor", "torch.as_tensor(x)", TypeError)
+    if not isinstance(word, str):
+        raise fault("word", f"{word!r} is no text", kind=TypeError)
+    _tensor(x)
     given = [t for t in (a, b, c, d) if t is not None]
     if any(t is not None for t in (a, b, c, d)[len(given):]):
         raise fault("usage", "operands are a, b, c, d in this order, without gaps")
@@ -289,6 +291,12 @@ def run(word, x, a=None, b=None, c=None, d=None, *, offsets=None, carry_in=None)
     return call(word, x, tensors + [checked(t).contiguous() for t in more])
 
 
+def _tensor(x):
+    if not isinstance(x, torch.Tensor):
+        raise fault("in", f"{type(x).__name__} is no tensor", "torch.as_tensor(x)", TypeError)
+    return x
+
+
 def _beside(field, t, x):
     if t.device != x.device:
         raise fault(field, f"it is on {t.device}, and the tensor on {x.device}")
@@ -305,8 +313,10 @@ def _numbers(letter, value, word, x):
 def linrec(x, coef, dim, exclusive=False, reverse=False, *, offsets=None, carry_in=None):
     """The linear recurrence y[i] = coef[i]*y[i-1] + x[i] along `dim`. coef is broadcast against x. `offsets` cut `dim`
     into segments, and `carry_in` are the states to begin with."""
+    if checked(_tensor(x)).ndim == 0:
+        return linrec(x.unsqueeze(0), coef, dim, exclusive, reverse, offsets=offsets, carry_in=carry_in).squeeze(0)
     flags = ",exclusive" * bool(exclusive) + ",reverse" * bool(reverse)
-    return run(f"linrec:axis={dim}{flags}", x, coef, offsets=offsets, carry_in=carry_in)
+    return run(f"linrec:axis={axis_in(dim, x.ndim)}{flags}", x, coef, offsets=offsets, carry_in=carry_in)
 
 
 # --- the plain functions ---------------------------------------------------------------------------------------------
@@ -336,10 +346,9 @@ def _plain(name, x, options):
 def _scanned(name, x, axis, dtype, initial, options):
     if axis is None and x.ndim > 1:
         raise fault("axis", f"an array of rank {x.ndim} needs axis=", "x.reshape(-1) scans all elements")
-    axis, rank = 0 if axis is None else index_of(axis), x.ndim or 1
-    if not -rank <= axis < rank:
-        raise fault("axis", f"axis {axis} is not in [{-rank}, {rank - 1}]")
-    flags = [options.pop(flag, False) for flag in FLAGS[name]]
+    rank = x.ndim or 1
+    axis = axis_in(0 if axis is None else axis, rank)
+    flags = [bool(options.pop(flag, False)) for flag in FLAGS[name]]
     if initial:  # one more element, whose value does not matter, in an exclusive scan
         x = x.unsqueeze(0) if x.ndim == 0 else x
         one = [1 if d == axis % rank else n for d, n in enumerate(x.shape)]
@@ -348,8 +357,8 @@ def _scanned(name, x, axis, dtype, initial, options):
 
 
 def _reduced(name, x, axis, dtype, options):
-    dims = None if axis is None else axes_of(axis)
-    flags = [options.pop(flag, False) for flag in FLAGS[name]]
+    dims = None if axis is None else axes_in(axis, checked(x).ndim)
+    flags = [bool(options.pop(flag, False)) for flag in FLAGS[name]]
     return _with_options(name, x, (dims, *flags), dtype, options)
 
 
@@ -377,6 +386,8 @@ def _named(value):
 
 
 def _stored(y, out):
+    if not isinstance(out, torch.Tensor):
+        raise fault("out", f"{type(out).__name__} is no tensor, and the result is one", kind=TypeError)
     if out.requires_grad or y.requires_grad:
         raise fault("out", "it would have a gradient", "torch.no_grad()")
     if out.dtype != y.dtype or out.shape != y.shape:
