@@ -211,7 +211,11 @@ def test_what_asarray_reads():
         def __array__(self, dtype=None, copy=None):
             return np.array([1.0, 2.0])
 
+    class HasInterface:  # as images of PIL
+        __array_interface__ = np.array([1.0, 2.0]).__array_interface__ | {"data": b"\0" * 16}
+
     assert tally.cumsum(HasArray()).tolist() == [1, 3]
+    assert tally.cumsum(HasInterface()).tolist() == [0, 0]
 
 
 def test_many_types():

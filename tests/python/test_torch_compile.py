@@ -69,6 +69,13 @@ def test_inductor():
              torch.rand(3, 4), torch.rand(3, 4))
 
 
+def test_dynamic_dims():
+    for call, dim, shape in ((tt.cumsum, 1, (3, 4, 5)), (tt.sum, [0, -1], (4,)),
+                             (lambda v, dim: tally.sum(v, axis=dim), (0, 1), (5,))):
+        f = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=True)
+        assert f(torch.rand(3, 4, 5), dim).shape == shape
+
+
 def test_dynamic_shapes():
     f = torch.compile(lambda v, a: tt.run("cumsum:axis=1,map=x*a", tt.cumprod(v, 0), a) + tt.sum(v, 1, True),
                       fullgraph=True, backend="aot_eager", dynamic=True)

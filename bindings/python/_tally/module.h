@@ -51,6 +51,7 @@
     XX(NAMESPACE, __array_namespace__) \
     XX(FROM_DLPACK, from_dlpack) \
     XX(ARRAY, __array__) \
+    XX(ARRAY_INTERFACE, __array_interface__) \
     XX(ARRAY_WRAP, __array_wrap__) \
     XX(MODULE, __module__) \
     XX(MRO, __mro__) \

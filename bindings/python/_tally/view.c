@@ -103,7 +103,10 @@ static tly_py_kind kind_of(tly_py_state *s, PyObject *x, const dl_exchange **tab
     if (has_dlpack) {
         return TLY_PY_KIND_DLPACK;
     }
-    return has_attribute(x, s->names[TLY_PY_ARRAY]) ? TLY_PY_KIND_ASARRAY : TLY_PY_KIND_NONE;
+    return has_attribute(x, s->names[TLY_PY_ARRAY]) ||
+                   has_attribute(x, s->names[TLY_PY_ARRAY_INTERFACE])
+               ? TLY_PY_KIND_ASARRAY
+               : TLY_PY_KIND_NONE;
 }
 
 const tly_py_type *tly_py_type_of(tly_py_state *s, PyObject *x)

@@ -74,10 +74,10 @@ def axes_in(axis, rank):
     """Those that a reduction names: one, or a tuple of them."""
     axes = [axis_in(a, rank, "a tuple names several axes: axis=(0, 1)")
             for a in (axis if isinstance(axis, tuple) else (axis,))]
-    numbers = sorted(a % rank for a in axes)
-    for one, next_one in zip(numbers, numbers[1:]):
-        if one == next_one:
-            raise fault("axis", f"axis {one} is named twice")
+    numbers = [a % rank for a in axes]
+    for i, number in enumerate(numbers):
+        if number in numbers[:i]:
+            raise fault("axis", f"axis {number} is named twice")
     return axes
 
 

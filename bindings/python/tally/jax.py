@@ -345,7 +345,8 @@ def linrec(x, coef, axis=-1, *, exclusive=False, reverse=False, order="run", acc
     axes = [str(i) for i, size in enumerate(sizes) if size != 1]
     place = "" if sizes == x.shape else "/" + ("+".join(axes) or "none")
     return _find_scan(_jax.config.jax_enable_x64, "linrec", dtype, x.shape,
-                      _words.axis_in(axis, x.ndim), exclusive, reverse, order=order, acc=acc, a=f"a={_calls.name_of(dtype)}{place}")(x, coef)
+                      _words.axis_in(axis, x.ndim), exclusive, reverse, order=order, acc=acc,
+                      a=f"a={_calls.name_of(dtype)}{place}")(x, coef)
 
 
 __all__ = ["argmax", "argmin", "cumargmax", "cumargmin", "cumlogsumexp", "cummax", "cummin",

@@ -18,8 +18,10 @@ __all__ = ["Backend", "Model", "is_compatible", "prepare", "run_model", "run_nod
 
 
 def _scan(function, x, axis, exclusive=0, reverse=0):
-    axis, = numpy.ravel(axis)
-    return function(x, axis=axis, exclusive=exclusive != 0, reverse=reverse != 0, dtype=x.dtype)
+    axes = numpy.ravel(axis)
+    if len(axes) != 1:
+        raise tally.Error(f"axis: a scan goes along one axis, and the tensor has {len(axes)} numbers")
+    return function(x, axis=axes[0], exclusive=exclusive != 0, reverse=reverse != 0, dtype=x.dtype)
 
 
 # Axes are an input in new opsets and an attribute in old ones.

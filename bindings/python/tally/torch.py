@@ -12,9 +12,9 @@ import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
-from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch, below_autograd,
-                               call, checked, dims_in, dtype_of, empty, examine, in_functorch, library, operators, places_of,
-                               prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
+from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch,
+                               below_autograd, call, checked, dims_in, dtype_of, empty, examine, in_functorch, library,
+                               operators, places_of, prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
 from ._words import LETTERS, axes_in, axis_in, check_number, complete, dtype_named, fault, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
