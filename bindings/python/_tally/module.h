@@ -19,6 +19,7 @@
  *   fork.c     forks
  *   tensors.c  what a word says of tensors
  *   words.c    words in full, and their gradients, for bridges
+ *   arguments.c texts and numbers of threads
  *   errors.c   exceptions
  */
 #ifndef TLY_PY_MODULE_H
@@ -163,11 +164,11 @@ int tly_py_add_direct(PyObject *module);
 /* words.c: what bridges ask about words; -1 with an exception. */
 int tly_py_add_words(PyObject *module);
 
-/* kernel.c: the text of an argument that may be None; -1 with an exception. The text lives as long
+/* arguments.c: the text of an argument that may be None; -1 with an exception. The text lives as long
  * as *held, which the caller releases. */
 int tly_py_text(PyObject *given, const char *what, PyObject **held, const char **text);
 
-/* kernel.c: threads, an option of runs; -1 with an exception. */
+/* arguments.c: threads, an option of runs; -1 with an exception. */
 int tly_py_threads(PyObject *given, int32_t *threads);
 
 #endif

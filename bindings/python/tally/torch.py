@@ -4,60 +4,21 @@ torch.compile and torch.export know. docs/torch.md explains them.
 
     y = tally.torch.cumprod(x, 1)                                                # x may require grad
     h = tally.torch.run("linrec:axis=1,map=sig(a)*x,coef=1-sig(a)", x, a=gate)   # any word"""
-import ctypes
-import os
-
 import torch
 import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
+from ._torch_kernels import computed, kernels_in_c
 from ._torch_operators import (DTYPES, FLAGS, INDICES, NAMES, PRIVATE, REDUCTIONS, SCANS, Derivative, batch,
                                below_autograd, call, checked, dims_in, dtype_of, empty, examine, in_functorch, library,
-                               operators, places_of, prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
+                               operators, prepare, refuse, refuse_jagged, through, transforms, usual, word_of)
 from ._words import LETTERS, axes_in, axis_in, check_number, complete, dtype_named, fault, number_type, parse
 
 __all__ = [*SCANS, *REDUCTIONS, "linrec", "run"]
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
-
-def kernels_in_c():
-    """Registers the kernels of libtally-torch. None, or why they do not serve."""
-    try:
-        start = ctypes.CDLL(os.path.join(os.path.dirname(__file__), "libtally-torch.so")).tally_torch_start
-    except OSError as error:
-        return str(error)
-    start.restype = ctypes.c_char_p
-    missing = start()
-    return missing and f"torch has no {missing.decode()}"
-
-
-class Elements:
-    """A tensor as nothing but its elements, which the extension takes also where it would ask for a derivative."""
-
-    def __init__(self, t):
-        self.t = t.detach().contiguous()
-
-    def __dlpack__(self, **options):
-        return self.t.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.t.__dlpack_device__()
-
-
-def computed(word, x, operands=()):
-    """A kernel in Python, of packed copies."""
-    y, parsed = empty(word, x, operands), parse(word)
-    named = dict(zip(parsed.tensors[1:], operands))
-    full = parsed.with_places(places_of(o for name, o in named.items() if name in LETTERS)).split(":")
-    full[2] = "x".join(map(str, x.shape)) or "scalar"
-    if "offsets" in named:
-        full[3] = full[3].replace("/?", f"/{len(named['offsets']) - 1}")
-        y.zero_()  # outside of all segments nothing is written
-    _tally._kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
-    return y
-
 
 def by_words(name, by_word):
     """An operator's kernel by a function of a word, a tensor and operands."""
