@@ -12,9 +12,9 @@
 
 #include <tally/status.h>
 
-/* Fills status, field and message, clears position, hint and word; returns `status`, to be returned in
- * turn. `field` is a name of the word's grammar, or file, device, usage, memory. The arguments may
- * point into *error itself. What a terminal would not show becomes \xNN (printable.h). */
+/* Fills status, field and message, clears position, hint and word; returns `status`, to be returned
+ * in turn. `field` is a name of the word's grammar, or file, device, usage, memory. The arguments
+ * may point into *error itself. What a terminal would not show becomes \xNN (printable.h). */
 tally_status tly_fail(tally_error *error, tally_status status, const char *field,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 

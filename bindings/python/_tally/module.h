@@ -164,8 +164,8 @@ int tly_py_add_direct(PyObject *module);
 /* words.c: what bridges ask about words; -1 with an exception. */
 int tly_py_add_words(PyObject *module);
 
-/* arguments.c: the text of an argument that may be None; -1 with an exception. The text lives as long
- * as *held, which the caller releases. */
+/* arguments.c: the text of an argument that may be None; -1 with an exception. The text lives as
+ * long as *held, which the caller releases. */
 int tly_py_text(PyObject *given, const char *what, PyObject **held, const char **text);
 
 /* arguments.c: threads, an option of runs; -1 with an exception. */
