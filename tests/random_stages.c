@@ -133,6 +133,9 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
     if (d->op == TALLY_MEAN && tly_is_float(names.type) && !tly_is_float((tally_dtype)d->dtype) &&
         !tly_fused_fits((tally_dtype)d->dtype, names.type))
         has_map = 0, has_post = 1;
+    const int resets = is_scan && tly_random_one_in(r, 4);
+    if (resets && tly_random_one_in(r, 3)) /* the only expression */
+        has_map = has_post = 0;
     uint32_t in_post = 0;
     if (recurs && tly_random_one_in(r, 2)) {
         names.operands = 1; /* the factor is operand a */
@@ -144,7 +147,7 @@ void tly_random_stages(tly_random *r, int64_t limit, tally_descriptor *d)
         names.sees_x = 1;
         tly_random_expression(r, &names, d->map);
     }
-    if (is_scan && tly_random_one_in(r, 4)) {
+    if (resets) {
         names.sees_x = 1;
         tly_random_expression(r, &names, d->reset);
     } else if (is_scan && tly_random_one_in(r, 5)) {

@@ -262,6 +262,7 @@ Test(carry, line_6_4_shape_and_dtype)
         { "cumsum:i32>f64:3:axis=0,map=x*0.5,carry=in", 1, { 1 }, TALLY_F64 },
         { "cummax:f16:4x6:axis=1,carry=in", 2, { 4, 1 }, TALLY_F16 },
         { "cummax:f16:4x6:axis=1,map=x*2,carry=in", 2, { 4, 1 }, TALLY_F32 },
+        { "cummin:bf16:4x6:axis=1,reset=x,carry=in", 2, { 4, 1 }, TALLY_F32 },
         { "cummin:bool:4:axis=0,carry=in", 1, { 1 }, TALLY_BOOL },
         { "cumlogsumexp:bf16:4x6x8:axis=1,carry=in", 4, { 4, 1, 8, 2 }, TALLY_F32 },
         { "cumlogsumexp:f64:1x2x1x2x1x2x1x2:axis=7,carry=in",

@@ -18,8 +18,8 @@ tally_dtype tly_carry_dtype(const tally_descriptor *full)
     if (tly_ops[full->op].computes != TLY_COMPUTES_KEYS) {
         return tly_problem_accumulator(full);
     }
-    const int is_mapped = full->map[0] != 0 || full->post[0] != 0;
-    const tally_dtype dtype = is_mapped ? tly_expressions_type(full) : (tally_dtype)full->dtype;
+    const tally_dtype dtype = tly_has_expressions(full) ? tly_expressions_type(full)
+                                                        : (tally_dtype)full->dtype;
     return full->dtype == TALLY_BOOL && dtype == TALLY_U8 ? TALLY_BOOL : dtype;
 }
 

@@ -4,7 +4,7 @@
  * a descriptor by these tables alone.
  */
 #include "descriptor.h"
-#include "expression.h"
+#include "stages.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ int32_t tally_op_is_scan(tally_op op)
 static int is_narrower(const tally_descriptor *d)
 {
     const tly_dtype_facts *in = &tly_dtypes[d->dtype], *out = &tly_dtypes[d->out_dtype];
-    if (d->map[0] == 0 && d->post[0] == 0 && !tly_ops[d->op].has_coef) {
+    if (!tly_has_expressions(d) && !tly_ops[d->op].has_coef) {
         return 0;
     }
     return in->wide ? d->dtype == TALLY_F64 || !out->wide
@@ -128,9 +128,9 @@ static int is_mean_of_integers(const tally_descriptor *full)
 tally_dtype tly_problem_accumulator(const tally_descriptor *full)
 {
     const tly_op_facts *op = &tly_ops[full->op];
-    const int has_stages = full->map[0] != 0 || full->post[0] != 0;
     const tally_dtype acc = (tally_dtype)full->acc;
-    const tally_dtype dtype = has_stages ? tly_expressions_type(full) : (tally_dtype)full->dtype;
+    const tally_dtype dtype = tly_has_expressions(full) ? tly_expressions_type(full)
+                                                        : (tally_dtype)full->dtype;
     if (is_mean_of_integers(full)) {
         return tly_dtype_fits((tally_dtype)full->dtype, TALLY_U64) ? TALLY_U64 : TALLY_I64;
     }

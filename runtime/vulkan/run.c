@@ -82,12 +82,19 @@ static int is_written(const tally_vulkan_kernel *k, int t)
     return tly_is_written(tly_tensor_of(&k->problem, t));
 }
 
+/* A scan writes nothing outside of its segments, where the caller's elements stay. */
+static int is_kept(const tally_vulkan_kernel *k, int t)
+{
+    return t == TLY_OUT && k->problem.segmented == TLY_SEGMENTED_OFFSETS &&
+           !tly_reduces(k->problem.form);
+}
+
 static tally_status upload(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *tensors,
                            const tly_pointers *p, tally_error *error)
 {
     tally_status status = TALLY_OK;
     for (int t = 0; t < tly_tensors_of(&k->problem) && status == TALLY_OK; t++) {
-        if (tensors[t].is_there && !is_written(k, t)) {
+        if (tensors[t].is_there && (!is_written(k, t) || is_kept(k, t))) {
             status = tly_vk_upload_tensor(k->vulkan, slot, &slot->tensor[t], tensors[t].at,
                                           &tensors[t].layout, tensors[t].bytes, p->at[t], error);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments in the caller's buffers: in one dispatch and in many, in storage buffers and by
- * addresses. With offsets that hold to their rules the bits are those of a CPU, words being of
+ * Segments in the caller's buffers and memory: in one dispatch and in many, in storage buffers and
+ * by addresses. With offsets that hold to their rules the bits are those of a CPU, words being of
  * integers. Whatever offsets hold, only the output and the states that are made change.
  */
 #include "bed.h"
@@ -67,12 +67,9 @@ static void fill(bed *b, const tally_descriptor *d, const int64_t *offsets)
                error.message);
 }
 
-/* What a CPU makes of the same places. */
-static void compute(bed *b, const tally_descriptor *d)
+static tally_buffers places(int32_t *memory)
 {
-    tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *kernel = NULL;
-    char *base = (char *)b->wanted;
+    char *base = (char *)memory;
     tally_buffers buffers = TALLY_BUFFERS_INIT;
     buffers.in = base + (size_t)IN * PART;
     buffers.out = base + (size_t)OUT * PART;
@@ -80,10 +77,42 @@ static void compute(bed *b, const tally_descriptor *d)
     buffers.offsets = base + (size_t)OFFSETS * PART;
     buffers.carry_in = base + (size_t)STATES * PART;
     buffers.carry_out = base + (size_t)NEXT_STATES * PART;
+    return buffers;
+}
+
+/* What a CPU makes of the same places. */
+static void compute(bed *b, const tally_descriptor *d)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    const tally_buffers buffers = places(b->wanted);
     tly_expect(!tally_kernel_create(b->context, d, NULL, &kernel, &error) &&
                    !tally_kernel_run_buffers(kernel, &buffers, NULL, &error),
                "cpu: %s", error.message);
     tally_kernel_destroy(&kernel);
+}
+
+static void compare(const bed *b, const char *word, int hostile)
+{
+    int at = 0;
+    for (; at < INTS; at++) {
+        const int part = at / (PART / 4);
+        if (b->memory[at] != b->wanted[at] && !(hostile && (part == OUT || part == NEXT_STATES)))
+            break;
+    }
+    tly_expect(at == INTS, "%s, %s offsets: word %d is %d, not %d", word,
+               hostile ? "wrong" : "right", at, at < INTS ? b->memory[at] : 0,
+               at < INTS ? b->wanted[at] : 0);
+}
+
+/* What the device makes of the host's memory. */
+static void run_here(bed *b, const tally_vulkan_kernel *kernel, const char *word)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    const tally_buffers buffers = places(b->memory);
+    if (tly_expect(!tally_vulkan_run_buffers(kernel, &buffers, &error), "%s, here: %s", word,
+                   error.message))
+        compare(b, word, 0);
 }
 
 static int submit(bed *b, const tally_vulkan_kernel *kernel, const char *word)
@@ -99,19 +128,6 @@ static int submit(bed *b, const tally_vulkan_kernel *kernel, const char *word)
                           !tally_vulkan_wait(b->v, &error) &&
                           !tally_vulkan_buffer_read(b->buffer, 0, b->memory, BYTES, &error),
                       "%s: %s", word, error.message);
-}
-
-static void compare(const bed *b, const char *word, int hostile)
-{
-    int at = 0;
-    for (; at < INTS; at++) {
-        const int part = at / (PART / 4);
-        if (b->memory[at] != b->wanted[at] && !(hostile && (part == OUT || part == NEXT_STATES)))
-            break;
-    }
-    tly_expect(at == INTS, "%s, %s offsets: word %d is %d, not %d", word,
-               hostile ? "wrong" : "right", at, at < INTS ? b->memory[at] : 0,
-               at < INTS ? b->wanted[at] : 0);
 }
 
 /* Offsets that fall, or lie outside of the axis. */
@@ -150,6 +166,7 @@ static uint32_t run(bed *b, int which, const char *plan)
     tally_vulkan_kernel_facts(kernel, &facts);
     fill(b, &d, good);
     compute(b, &d);
+    run_here(b, kernel, word);
     if (submit(b, kernel, word))
         compare(b, word, 0);
     try_hostile(b, kernel, &d, word);
