@@ -86,17 +86,15 @@ kir_value tly_segment_starts(tly_build *c, kir_value first, unsigned n);
 enum { TLY_HEADS_BLOCK = 4096, TLY_HEADS_BYTES = TLY_HEADS_BLOCK + 64 };
 typedef struct tly_heads {
     kir_value marks, next, first, end;
-    kir_value behind;        /* the number of the first segment that is left out behind */
     kir_value again;         /* i1: the block is marked already, for another row */
     const tly_row *stateful; /* of words with a carry, the row whose states are read; else NULL */
     kir_value given;         /* i1: the run has states to start from */
     kir_value states;        /* the room for those of the block, a row of states */
 } tly_heads;
-/* `from`: heads before this position are left out; 0: none are. */
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again);
-/* Keeps the segments alone that begin in [from, to), and those without elements at the row's end if
- * `to` is it. */
-void tly_heads_within(tly_build *c, tly_heads *h, kir_value from, kir_value to);
+/* Heads before that of segment `next` are left out. */
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value next, kir_value again);
+/* How many segments begin before position `to`, at least `from` of them: by halves. */
+kir_value tly_heads_before(tly_build *c, kir_value from, kir_value to);
 /* Marks those in [from, to); from then on, elements of these positions know theirs. States that are
  * given are copied to where their heads lie in the row of states; there is none elsewhere. */
 void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to);

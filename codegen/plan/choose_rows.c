@@ -207,9 +207,8 @@ const tly_choice tly_choices_of_short[] = {
 static int32_t choose_linear_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     enum { CHUNKS = 4 }; /* finding a chunk's segments takes a fifth of what a quarter of it does */
-    return tly_linear_cuts(p)    ? tly_choose_chunk(p, t, plan)
-           : tly_linear_parts(p) ? CHUNKS * tly_choose_chunk(p, t, plan)
-                                 : 0;
+    const int32_t chunk = tly_linear_cuts(p) ? tly_choose_chunk(p, t, plan) : 0;
+    return tly_linear_goes_apart(p) ? CHUNKS * chunk : chunk;
 }
 
 const tly_choice tly_choices_of_linear[] = {

@@ -188,8 +188,8 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* 1: the same of the linear template's (limits_linear.c). */
 int tly_linear_cuts(const tly_problem *p);
-/* 1: they can go to tasks segment by segment, each whole. */
-int tly_linear_parts(const tly_problem *p);
+/* 1: of them, those whose segment that goes on beyond a chunk is scanned apart from others. */
+int tly_linear_goes_apart(const tly_problem *p);
 /* Vectors from one to the next whose lanes belong to the same scans. */
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
 /* 1: columns are packed, and neither few nor many (limits_few_columns.c). */

@@ -12,8 +12,8 @@ static const tly_plan_key table[] = {
       TLY_WHY({ 0, "The axis is not cut: rows are short, states go on from run to run, or no total "
                    "tells what comes after a chunk." },
               { TLY_ELSE,
-                "Threads share a row: a chunk is 128 KiB of input and has a total, or it is "
-                "512 KiB and has the segments that begin in it." }) },
+                "Threads share a row: a chunk is 128 KiB of input, or 512 KiB if the segment that "
+                "goes on beyond it is scanned apart. It has a total." }) },
     TLY_KEY_PREFETCH,
     TLY_KEY_SPLIT_BYTES,
 };
@@ -62,21 +62,22 @@ int tly_linear_serves(const tly_problem *p)
 
 int tly_linear_cuts(const tly_problem *p)
 {
-    const int joins = tly_operator_of(p)->parts == 1 || (tly_has_index(p) && !p->segmented);
-    return !p->carry && p->rows.length == 0 && p->rows.least == 0 && joins &&
-           !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
+    const int joins = tly_operator_of(p)->parts == 1 || tly_has_index(p);
+    const int is_plain = joins && !p->carry && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
+    return p->rows.length == 0 && p->rows.least == 0 && (is_plain || p->segmented);
 }
 
-int tly_linear_parts(const tly_problem *p)
+int tly_linear_goes_apart(const tly_problem *p)
 {
-    return p->segmented && p->rows.length == 0 && p->rows.least == 0 && !tly_linear_cuts(p);
+    return tly_linear_cuts(p) && p->segmented &&
+           (p->carry || tly_operator_of(p)->parts > 1 || tly_is_checked_as(p, TLY_CHECK_PRODUCTS));
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
     const int32_t step = plan->lanes * plan->vectors;
     const char *lanes = tly_fault_of_lanes(p, plan);
-    const int is_whole = !tly_linear_cuts(p) && !tly_linear_parts(p);
+    const int is_whole = !tly_linear_cuts(p);
     return lanes != NULL                            ? lanes
            : plan->chunk > 0 && is_whole            ? "such rows are not cut in chunks"
            : plan->chunk % step != 0                ? "the chunk is no multiple of a step"

@@ -4,13 +4,10 @@
  * and elements that begin anew (heads), of segments or by `reset`; and running indices, which have
  * steps of their own (running.c). Each vector is scanned by itself, and then joined with the result
  * before it (linear_steps.c). Of recurrences, pairs (A, B) stand for y = A*c + B, where c is that
- * result (linear_piece.c). Long rows are cut, so that several threads can share one: in chunks that
- * have totals (linear_chunks.c), or, where no total tells what comes after a chunk, in parts of
- * whole segments.
+ * result (linear_piece.c). Long rows are cut in chunks with totals, so that several threads can
+ * share one (linear_chunks.c, linear_apart.c).
  */
 #include "linear.h"
-
-enum { LINE = 64 };
 
 /* i1: the row's output begins with a line, so that steps store whole lines. No step is moved to
  * reach one, since bits must not depend on where tensors lie. */
@@ -20,99 +17,102 @@ static kir_value is_lined(tly_linear *k)
     kir_value at = kir_addr(c->b, k->row.at[TLY_OUT]);
     if (c->p->tensor[TLY_OUT].step < 0)
         at = add(c, at, imm(c, c->bytes[TLY_OUT]));
-    return equal(c, band(c, at, imm(c, LINE - 1)), imm(c, 0));
+    return equal(c, band(c, at, imm(c, TLY_LINEAR_LINE - 1)), imm(c, 0));
 }
 
-/* The positions of segments in [from, to), a block after another, whose heads are marked before. Of
- * parts, those of segments that begin there. Their steps begin where they would without parts, as
- * whole lines are stored from there on. */
-static void scan_segments(tly_linear *k, kir_value from, kir_value to)
+/* The number of the first segment whose head is not before `from`; of rows that are not cut, and of
+ * one whose heads are marked already, 0. */
+static kir_value segment_from(tly_linear *k, kir_value from)
+{
+    tly_build *c = k->c;
+    kir_value next = imm(c, 0);
+    tly_region cut = { .state = { &next } };
+    if (k->chunk == 0)
+        return next;
+    emit_unless(c, &cut, k->again);
+    next = tly_heads_before(c, next, from);
+    emit_end(c, &cut);
+    return next;
+}
+
+void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_value next)
 {
     tly_build *c = k->c;
     const int has_states = tly_linear_has_states(c);
-    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), k->chunk > 0 ? from : 0,
-                                      k->again);
-    if (k->part > 0)
-        tly_heads_within(c, &heads, from, to);
-    kir_value first = tly_max(c, from, heads.first),
-              end = k->part > 0 ? heads.end : tly_min(c, to, heads.end);
-    kir_value block = k->part > 0 ? tly_round_down(c, first, LINE) : first;
-    kir_value least = block, ended = heads.next;
+    tly_heads heads = tly_heads_begin(c, arg(c, KIR_ARG_SCRATCH), next, k->again);
+    kir_value first = tly_max(c, from, heads.first), end = tly_min(c, to, heads.end);
+    kir_value least = first, ended = heads.next;
     tly_region l = { .state = { &heads.next } };
     tly_linear_carry(k, &l);
     if (has_states) {
         tly_linear_begin_states(k, &heads);
+        if (k->chunk > 0) {
+            end = tly_max(c, end, first);
+            ended = tly_linear_ended(k, next, from);
+        }
         emit_carry(&l, 1, &ended);
-        least = add(c, block, imm(c, 1)); /* of segments without elements, too */
+        least = add(c, first, imm(c, 1)); /* of segments without elements, too */
     }
-    emit_for(c, &l, block, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
-    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end), begin = l.i;
+    emit_for(c, &l, first, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
+    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end);
     if (has_states)
         tly_linear_states_from(k, &heads, l.i);
     tly_heads_mark(c, &heads, l.i, border);
-    if (k->part > 0) {
-        kir_value start = tly_max(c, l.i, first);
-        begin = tly_max(c, start, tly_min(c, tly_round_up(c, start, LINE), border));
-        tly_linear_scan_scalars(k, start, begin);
-    }
-    tly_linear_scan_span(k, begin, border);
+    tly_linear_scan_span(k, l.i, border);
     if (has_states)
-        tly_linear_end_states(k, &heads, &ended, border);
+        tly_linear_end_states(k, &ended, k->chunk > 0 ? tly_min(c, border, to) : border);
     emit_end(c, &l);
 }
 
 static void scan_part(tly_linear *k, kir_value from, kir_value to)
 {
     if (k->c->p->segmented != TLY_SEGMENTED_NOT)
-        scan_segments(k, from, to);
+        tly_linear_scan_segments(k, from, to, segment_from(k, from));
     else
         tly_linear_scan_span(k, from, to);
 }
 
 /* ---- rows ---- */
 
-/* The same, chunk by chunk, each with its total. */
+/* 1: the carry after a chunk is not what its scan comes to, whatever its rounding. */
+static int has_chunks(const tly_linear *k)
+{
+    return k->chunk > 0 && (tly_is_floating(k->c) || k->apart);
+}
+
+/* Positions [from, to) of a row, a chunk after another. `from` is a chunk's begin. */
 static void scan_chunks(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     tly_region l = { .state = { &k->last } };
     emit_for(c, &l, from, to, imm(c, k->chunk));
-    kir_value base = k->last;
-    k->pass = TLY_LINEAR_BOTH;
-    tly_linear_begin_total(k);
-    scan_part(k, l.i, tly_min(c, add(c, l.i, imm(c, k->chunk)), to));
-    tly_linear_end_chunk(k, base);
+    kir_value end = tly_min(c, add(c, l.i, imm(c, k->chunk)), to);
+    if (k->apart) {
+        tly_linear_scan_apart(k, l.i, end);
+    } else {
+        kir_value base = k->last;
+        k->pass = TLY_LINEAR_BOTH;
+        tly_linear_begin_total(k);
+        scan_part(k, l.i, end);
+        tly_linear_end_chunk(k, base);
+    }
     emit_end(c, &l);
 }
 
-/* The same, part by part. */
-static void scan_parts(tly_linear *k, kir_value from, kir_value to)
-{
-    tly_build *c = k->c;
-    tly_region l = { 0 };
-    tly_linear_carry(k, &l);
-    emit_for(c, &l, from, tly_max(c, to, add(c, from, imm(c, 1))), imm(c, k->part));
-    scan_segments(k, l.i, tly_min(c, add(c, l.i, imm(c, k->part)), to));
-    emit_end(c, &l);
-}
-
-/* Positions [from, to) of a row. A row of one chunk needs no totals, which cost a fourth of the
- * time where computing is the limit. */
+/* The same. A row of one chunk needs no totals, which cost a fourth of the time where computing is
+ * the limit. */
 static void scan_positions(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     tly_region cut = { .state = { &k->last } };
-    if (k->chunk > 0 && tly_is_floating(c)) {
+    if (has_chunks(k)) {
         emit_if(c, &cut, less(c, imm(c, k->chunk), arg(c, KIR_ARG_LENGTH)));
         scan_chunks(k, from, to);
         emit_else(c, &cut);
     }
     k->pass = TLY_LINEAR_RESULTS;
-    if (k->part > 0)
-        scan_parts(k, from, to);
-    else
-        scan_part(k, from, to);
-    if (k->chunk > 0 && tly_is_floating(c))
+    scan_part(k, from, to);
+    if (has_chunks(k))
         emit_end(c, &cut);
 }
 
@@ -179,6 +179,10 @@ static void add_chunk(tly_linear *k, const tly_task_rows *e)
     k->pass = TLY_LINEAR_TOTAL;
     k->row = tly_row_address(k->c, e->first_row);
     k->again = i1(k->c, 0);
+    if (k->apart) {
+        tly_linear_add_apart(k, e->first_position, e->end_position);
+        return;
+    }
     tly_linear_begin_total(k);
     scan_part(k, e->first_position, e->end_position);
     tly_linear_store_total(k);
@@ -187,11 +191,13 @@ static void add_chunk(tly_linear *k, const tly_task_rows *e)
 void tly_build_linear(tly_build *c, tly_launch *launch)
 {
     const int64_t chunk = c->plan->chunk;
-    tly_linear k = { .c = c, .streams = tly_streams(c) };
-    *(tly_linear_cuts(c->p) ? &k.chunk : &k.part) = chunk;
+    tly_linear k = { .c = c,
+                     .chunk = chunk,
+                     .apart = chunk > 0 && tly_linear_goes_apart(c->p),
+                     .streams = tly_streams(c) };
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
-    launch->record_bytes = k.chunk > 0 ? c->state_bytes : 0;
+    launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
     launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);
@@ -200,7 +206,7 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     }
     tly_region combine = { .state = { &status } }, total = { 0 };
     const tly_task_rows e = tly_rows_of_task(c, chunk);
-    if (k.chunk == 0) {
+    if (chunk == 0) {
         scan_rows(&k, &e);
         kir_return(c->b, status);
         return;

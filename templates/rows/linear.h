@@ -55,7 +55,8 @@ typedef enum tly_linear_pass {
 typedef struct tly_linear {
     tly_build *c;
     int64_t chunk;     /* rows are cut in so many elements, each with a total; 0: they are not */
-    int64_t part;      /* ... each with the whole segments that begin in it; 0: they are not */
+    int apart;         /* 1: the segment that goes on beyond a chunk is scanned apart from others */
+    int is_silent;     /* 1: results are not stored */
     tly_row row;       /* position 0 */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
@@ -67,14 +68,25 @@ typedef struct tly_linear {
     kir_value given, wanted, states;
     /* What the chunk's elements so far come to, in all lanes of vectors. */
     tly_piece total;
-    kir_value steepest; /* floats: bits of each lane's largest magnitude of a factor; else 0 */
-    kir_value addends;  /* TLY_LINEAR_TOTAL of floats: sums of the addends' magnitudes; else 0 */
+    kir_value least, most; /* products: bits of each lane's least, largest magnitude; else 0 */
+    kir_value steepest;    /* floats: bits of each lane's largest magnitude of a factor; else 0 */
+    kir_value addends;     /* TLY_LINEAR_TOTAL of floats: sums of the addends' magnitudes; else 0 */
 } tly_linear;
 
 /* A loop or branch carries what the pass makes. */
 void tly_linear_carry(tly_linear *k, tly_region *l);
 
+/* Segments' positions in [from, to), a block after another, whose heads are marked before. `next`:
+ * the first segment whose head is not before `from`, or, where rows are not cut, 0. */
+void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_value next);
+
 /* ---- steps (linear_steps.c) ---- */
+
+enum { TLY_LINEAR_LINE = 64 };
+
+kir_value tly_linear_input_at(tly_linear *k, kir_value i);
+/* The state after an element that comes behind state y; its result is stored. */
+kir_value tly_linear_scan_one(tly_linear *k, kir_value i, kir_value y, kir_value element);
 
 /* Positions [from, to) by the plain loop. Their elements have joined the total already. */
 void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to);
@@ -88,13 +100,17 @@ void tly_linear_prefetch(tly_linear *k, kir_value i, unsigned n);
 
 /* 1: the word has them. */
 int tly_linear_has_states(const tly_build *c);
+/* 1: elements that are built now have heads that know them. */
+int tly_linear_in_states(const tly_build *c);
 /* Bytes of scratch for those of a block. */
 int64_t tly_linear_states_bytes(const tly_build *c);
 /* Before a block that begins at `from` is marked, and after it up to `to` is scanned. `ended`: the
  * segments whose last states are stored. */
 void tly_linear_begin_states(tly_linear *k, tly_heads *heads);
 void tly_linear_states_from(tly_linear *k, const tly_heads *heads, kir_value from);
-void tly_linear_end_states(tly_linear *k, const tly_heads *heads, kir_value *ended, kir_value to);
+void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to);
+/* How many segments have ended at `from`, before which all heads are of those before `next`. */
+kir_value tly_linear_ended(tly_linear *k, kir_value next, kir_value from);
 /* Heads among the pieces of n vectors from position `i` on begin with their states. */
 void tly_linear_start_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n);
 /* The same of one element with a head: the state before it, which was y. */
@@ -118,7 +134,17 @@ kir_value tly_linear_carry_in(tly_linear *k);
 /* Stores the carry record after the task's last tile, if it is wanted. */
 void tly_linear_carry_out(tly_linear *k);
 void tly_linear_store_total(tly_linear *k);
+/* The total record of a chunk after which the state is y, whatever comes before it. */
+void tly_linear_store_state(tly_linear *k, kir_value y);
+/* 1: a chunk's total tells more than that; else it can only be scanned. */
+int tly_linear_has_totals(const tly_build *c);
 /* Does what TLY_MODE_COMBINE asks for, and returns what the kernel then returns. */
 kir_value tly_linear_combine(tly_linear *k);
+
+/* ---- chunks of segments (linear_apart.c) ---- */
+
+void tly_linear_scan_apart(tly_linear *k, kir_value from, kir_value to);
+/* The total alone. */
+void tly_linear_add_apart(tly_linear *k, kir_value from, kir_value to);
 
 #endif

@@ -13,6 +13,11 @@ int tly_linear_has_states(const tly_build *c)
     return c->p->carry && c->p->segmented != TLY_SEGMENTED_NOT;
 }
 
+int tly_linear_in_states(const tly_build *c)
+{
+    return tly_linear_has_states(c) && c->heads != 0;
+}
+
 int64_t tly_linear_states_bytes(const tly_build *c)
 {
     return (int64_t)(TLY_HEADS_BLOCK + TLY_MOST_LANES) * c->state_bytes;
@@ -48,14 +53,14 @@ static void hand_on(tly_linear *k, kir_value i, kir_value first, kir_value end)
     tly_carry_store(c, &at, y);
 }
 
-void tly_linear_end_states(tly_linear *k, const tly_heads *heads, kir_value *ended, kir_value to)
+void tly_linear_end_states(tly_linear *k, kir_value *ended, kir_value to)
 {
     tly_build *c = k->c;
     tly_region wanted = { .state = { ended } };
     emit_if(c, &wanted, k->wanted);
     kir_value here = i1(c, 1), one = imm(c, 1);
     tly_region l = { .state = { &here, ended } };
-    emit_for_while(c, &l, *ended, heads->behind, one);
+    emit_for_while(c, &l, *ended, arg(c, KIR_ARG_SEGMENTS), one);
     kir_value next = add(c, l.i, one), end = tly_segment_head(c, next);
     tly_region over = { .state = { ended } };
     here = ule(c, end, to);
@@ -65,6 +70,14 @@ void tly_linear_end_states(tly_linear *k, const tly_heads *heads, kir_value *end
     emit_end(c, &over);
     emit_end(c, &l);
     emit_end(c, &wanted);
+}
+
+kir_value tly_linear_ended(tly_linear *k, kir_value next, kir_value from)
+{
+    tly_build *c = k->c;
+    kir_value one = imm(c, 1), begun = tly_heads_before(c, next, add(c, from, one));
+    /* Of those that begin at position 0, none has ended before it. */
+    return choose(c, equal(c, from, imm(c, 0)), imm(c, 0), sub(c, tly_max(c, begun, one), one));
 }
 
 /* A vector's heads begin with the states in its lanes. */

@@ -17,10 +17,23 @@ enum { MOST_VECTORS = TLY_LINEAR_MOST_VECTORS };
 
 /* ---- one by one ---- */
 
-static kir_value input_at(tly_linear *k, kir_value i)
+kir_value tly_linear_input_at(tly_linear *k, kir_value i)
 {
     tly_build *c = k->c;
     return ptradd(c, k->row.at[TLY_IN], mul(c, i, tly_step(c, TLY_IN)));
+}
+
+kir_value tly_linear_scan_one(tly_linear *k, kir_value i, kir_value y, kir_value element)
+{
+    tly_build *c = k->c;
+    const tly_place here = tly_place_in(&k->row, i, 0);
+    kir_value next = tly_advance(c, &here, y, element);
+    if (k->is_silent)
+        return next;
+    kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
+    kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
+    tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], i), 0, shown, 1, 0);
+    return next;
 }
 
 void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to)
@@ -30,15 +43,11 @@ void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to)
     tly_region l = { .state = { &y } };
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, 0);
-    kir_value element = tly_element(c, &here, tly_load(c, input_at(k, l.i), 0, 1));
-    if (tly_linear_has_states(c))
+    kir_value element = tly_element(c, &here, tly_load(c, tly_linear_input_at(k, l.i), 0, 1));
+    if (tly_linear_in_states(c))
         y = tly_linear_start_scalar(k, l.i, y, &element);
-    kir_value next = tly_advance(c, &here, y, element);
-    kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
-    kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
-    tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], l.i), 0, shown, 1, 0);
-    y = next;
-    if (tly_linear_has_states(c))
+    y = tly_linear_scan_one(k, l.i, y, element);
+    if (tly_linear_in_states(c))
         tly_linear_keep_states(k, l.i, &y, 1);
     emit_end(c, &l);
     k->last = kir_splat(c->b, y, c->lanes);
@@ -52,7 +61,7 @@ static void add_scalars(tly_linear *k, kir_value from, kir_value to)
     tly_linear_carry(k, &l);
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, 0);
-    const tly_piece p = tly_piece_of(c, &here, tly_load(c, input_at(k, l.i), 0, 1), 1);
+    const tly_piece p = tly_piece_of(c, &here, tly_load(c, tly_linear_input_at(k, l.i), 0, 1), 1);
     tly_linear_watch(k, &p);
     tly_linear_add(k, &p);
     emit_end(c, &l);
@@ -84,7 +93,7 @@ static tly_piece load_piece(tly_linear *k, const tly_place *here, kir_value in, 
 static void load_states(tly_linear *k, kir_value i, kir_value *y, unsigned n)
 {
     const tly_place first = tly_place_in(&k->row, i, 0);
-    kir_value in = input_at(k, i);
+    kir_value in = tly_linear_input_at(k, i);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * k->c->lanes, 0);
         y[j] = load_piece(k, &here, in, j).state;
@@ -96,7 +105,7 @@ static void add_step(tly_linear *k, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
     const tly_place first = tly_place_in(&k->row, i, 0);
-    kir_value in = input_at(k, i);
+    kir_value in = tly_linear_input_at(k, i);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         tly_piece p = load_piece(k, &here, in, j);
@@ -110,6 +119,8 @@ static void add_step(tly_linear *k, kir_value i, unsigned n)
 static void store_step(tly_linear *k, kir_value i, kir_value *y, unsigned n, int lined)
 {
     tly_build *c = k->c;
+    if (k->is_silent)
+        return;
     kir_value to = tly_stored_at(c, k->row.at[TLY_OUT], i);
     const unsigned packed = tly_pack_run(c, y, n, 0);
     tly_region way = { 0 };
@@ -158,11 +169,14 @@ static void do_again(tly_linear *k, kir_value i, unsigned n)
         tly_linear_scan_scalars(k, i, end);
         return;
     }
+    const tly_linear_pass pass = k->pass;
+    k->pass = TLY_LINEAR_RESULTS; /* the elements have joined the total already */
     tly_region l = { 0 };
     tly_linear_carry(k, &l);
     emit_for(c, &l, i, end, imm(c, c->lanes));
     do_step(k, l.i, 1, 0);
     emit_end(c, &l);
+    k->pass = pass;
 }
 
 /* Scans n pieces from position `i` on. */
@@ -189,7 +203,7 @@ static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int 
         tly_linear_add_step(k, p, n);
     tly_region good = { .state = { &k->last } };
     emit_if(c, &good, valid);
-    if (tly_linear_has_states(c))
+    if (tly_linear_in_states(c))
         tly_linear_keep_states(k, i, y, n);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
@@ -223,7 +237,7 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
     tly_build *c = k->c;
     const tly_place first = tly_place_in(&k->row, i, 0);
     tly_piece p[MOST_VECTORS], headless[MOST_VECTORS];
-    kir_value in = input_at(k, i);
+    kir_value in = tly_linear_input_at(k, i);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         p[j] = load_piece(k, &here, in, j);
@@ -232,7 +246,7 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
         headless[j] = (tly_piece){ .state = p[j].state, .factor = p[j].factor };
     }
     if (p[0].heads == 0 || n == 1) {
-        if (tly_linear_has_states(c))
+        if (tly_linear_in_states(c))
             tly_linear_start_pieces(k, i, p, n);
         do_pieces(k, i, p, n, lined);
         return;
@@ -240,7 +254,7 @@ static void do_step(tly_linear *k, kir_value i, unsigned n, int lined)
     tly_region some = { 0 };
     tly_linear_carry(k, &some);
     emit_if(c, &some, some_head(c, p, n));
-    if (tly_linear_has_states(c))
+    if (tly_linear_in_states(c))
         tly_linear_start_pieces(k, i, p, n);
     do_pieces(k, i, p, n, lined);
     emit_else(c, &some);

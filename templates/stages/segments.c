@@ -42,8 +42,7 @@ tly_row tly_segment_states(tly_build *c, const tly_row *row, kir_value i)
     return r;
 }
 
-/* How many segments begin before position `to`, at least `from` of them: by halves. */
-static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
+kir_value tly_heads_before(tly_build *c, kir_value from, kir_value to)
 {
     enum { HALVINGS = 32 }; /* there are 2^31 segments at most */
     kir_value low = from, high = arg(c, KIR_ARG_SEGMENTS), one = imm(c, 1);
@@ -57,35 +56,13 @@ static kir_value heads_before(tly_build *c, kir_value from, kir_value to)
     return low;
 }
 
-tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value from, kir_value again)
+tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value next, kir_value again)
 {
-    kir_value none = imm(c, 0);
-    tly_heads h = { .marks = scratch,
-                    .next = none,
-                    .again = again,
-                    .behind = arg(c, KIR_ARG_SEGMENTS),
-                    .first = tly_segment_head(c, none),
-                    .end = tly_segment_head(c, arg(c, KIR_ARG_SEGMENTS)) };
-    tly_region wanted = { .state = { &h.next } };
-    if (from == 0)
-        return h;
-    emit_unless(c, &wanted, again);
-    h.next = heads_before(c, none, from);
-    emit_end(c, &wanted);
-    return h;
-}
-
-void tly_heads_within(tly_build *c, tly_heads *h, kir_value from, kir_value to)
-{
-    tly_region inner = { .state = { &h->behind } }, later = { .state = { &h->next } };
-    emit_if(c, &later, less(c, imm(c, 0), from));
-    h->next = heads_before(c, h->next, from);
-    emit_end(c, &later);
-    emit_if(c, &inner, less(c, to, arg(c, KIR_ARG_LENGTH)));
-    h->behind = heads_before(c, h->next, to);
-    emit_end(c, &inner);
-    h->first = tly_segment_head(c, h->next);
-    h->end = tly_segment_head(c, h->behind);
+    return (tly_heads){ .marks = scratch,
+                        .next = next,
+                        .again = again,
+                        .first = tly_segment_head(c, imm(c, 0)),
+                        .end = tly_segment_head(c, arg(c, KIR_ARG_SEGMENTS)) };
 }
 
 /* The state that segment i begins with, to where its head lies: of several heads in one place, as
