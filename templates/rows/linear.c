@@ -150,8 +150,7 @@ static void scan_row(tly_linear *k, kir_value from, kir_value to)
 /* Rows of up to so many positions have one block of heads, which stay for the next row. */
 static int64_t most_marked_once(const tly_linear *k)
 {
-    const int64_t cut = k->chunk > 0 ? k->chunk : k->part;
-    return cut > 0 && cut < TLY_HEADS_BLOCK ? cut : TLY_HEADS_BLOCK;
+    return k->chunk > 0 && k->chunk < TLY_HEADS_BLOCK ? k->chunk : TLY_HEADS_BLOCK;
 }
 
 static void scan_rows(tly_linear *k, const tly_task_rows *e)

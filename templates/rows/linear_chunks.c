@@ -181,10 +181,9 @@ static reach reach_of(const tly_linear *k)
 {
     tly_build *c = k->c;
     kir_value below = ule(c, k->least, like(c, k->least, bits_of(c, LEAST_PREFIX) - 1));
-    kir_value is_finite = tly_not(c,
-                                  any(c, ule(c, like(c, k->most, bits_of(c, INFINITE)), k->most)));
+    kir_value beyond = ule(c, like(c, k->most, bits_of(c, INFINITE)), k->most);
     return (reach){ band(c, tly_not(c, any(c, below)), is_within(c, k->most, MOST_PREFIX)),
-                    is_finite };
+                    tly_not(c, any(c, beyond)) };
 }
 
 /* i1: with a carry that is 0 nothing can happen any more, and with others all stays in the range. */
