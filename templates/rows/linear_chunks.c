@@ -186,7 +186,7 @@ static reach reach_of(const tly_linear *k)
                     tly_not(c, any(c, beyond)) };
 }
 
-/* i1: with a carry that is 0 nothing can happen any more, and with others all stays in the range. */
+/* i1: with a carry that is 0 nothing can happen any more, with others all stays in the range. */
 static kir_value is_reached(tly_build *c, kir_value carry, const reach *r)
 {
     kir_value bits = tly_linear_magnitude(c, carry), zero = like(c, bits, 0);
