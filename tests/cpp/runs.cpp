@@ -189,6 +189,41 @@ void test_operands()
     FAILS(d.try_check(), status::invalid, "d", "");
 }
 
+void test_offsets()
+{
+    const context c = make_context();
+    const float x[6] = { 1, 2, 3, 10, 20, 30 };
+    const std::int32_t right[3] = { 1, 3, 5 }, falling[3] = { 1, 3, 2 }, two[2] = { 0, 6 };
+    const std::int64_t wide[3] = { 1, 3, 5 };
+    float y[6] = {}, last[2] = {}, sums[2] = { 7, 7 };
+    const auto made = c.try_make("sum:f32:6:segments=i32/2");
+    if (WORKS(made)) {
+        const kernel &k = *made;
+        FAILS(k.try_run(x, sums), status::invalid, "offsets", "NULL");
+        FAILS(k.try_run(x, tally::operands().offsets(wide), sums), status::invalid, "dtype",
+              "offsets holds i64");
+        FAILS(k.try_run(x, tally::operands().offsets(two), sums), status::invalid, "sizes",
+              "offsets has 2");
+        FAILS(k.try_run(x, tally::operands().offsets(falling), sums), status::invalid, "offsets",
+              "below the 3");
+        EXPECT(sums[0] == 7);
+        kernel moved = std::move(const_cast<kernel &>(k));
+        WORKS(moved.try_run(x, tally::operands().offsets(right), sums));
+        EXPECT(sums[0] == 5 && sums[1] == 30);
+    }
+    FAILS(c.try_make("sum:f32:6")
+              ->try_run(x, tally::operands().offsets(right), tally::scalar(sums[0])),
+          status::invalid, "offsets", "does not name");
+    WORKS(c.try_run("cumsum:axis=0,segments=i64/2,carry=out", x,
+                    tally::operands().offsets(wide).carry_out(last), y));
+    EXPECT(y[2] == 5 && y[4] == 30 && last[0] == 5 && last[1] == 30);
+
+    /* A tensor that is made, in memory that was something else. */
+    tally::result<tally::tensor<float>> running = c.try_run("cumsum:axis=0,map=9", x);
+    running = c.try_run("cumsum:axis=0,segments=i32/2", x, tally::operands().offsets(right));
+    EXPECT(WORKS(running) && (*running)(0) == 0 && (*running)(2) == 5 && (*running)(5) == 0);
+}
+
 void test_carry()
 {
     const context c = make_context();
@@ -457,6 +492,7 @@ int main()
     test_directml();
     test_runs();
     test_operands();
+    test_offsets();
     test_carry();
     test_dtypes();
     test_handles();

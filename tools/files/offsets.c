@@ -4,6 +4,22 @@
 
 #include "../common/about.h"
 
+/* A word that leaves the number of segments open. The file tells it, in the hint. */
+static int refuse_open(const tly_offsets *o, const tally_descriptor *d, tly_report *report)
+{
+    const char *dtype = tally_dtype_name((tally_dtype)d->segment_dtype);
+    const long long count = (long long)o->input.npy.count;
+    tly_refuse(report, EXIT_USAGE, "segments",
+               "the number of segments is open ('?'), and here it is needed");
+    if (count > 0) {
+        tly_hint(report, "%s holds %lld offsets: segments=%s/%lld", o->input.name, count, dtype,
+                 count - 1);
+    } else {
+        tly_hint(report, "N + 1 offsets make N segments: segments=%s/N", dtype);
+    }
+    return EXIT_USAGE;
+}
+
 int tly_offsets_place(tly_offsets *o, const tally_descriptor *descriptor, const char *word,
                       tly_report *report)
 {
@@ -18,6 +34,10 @@ int tly_offsets_place(tly_offsets *o, const tally_descriptor *descriptor, const 
         tly_hint(report, "segments=i32/N cuts the axis into N segments, by N + 1 offsets");
         return EXIT_USAGE;
     }
+    const int is_open = descriptor->segments == TALLY_OPEN_SIZE;
+    if (is_open && !o->given) {
+        return refuse_open(o, descriptor, report);
+    }
     if (!o->given || !*o->given) {
         tly_refuse(report, EXIT_USAGE, "offsets",
                    "the word has segments, and no file says where they begin");
@@ -28,6 +48,9 @@ int tly_offsets_place(tly_offsets *o, const tally_descriptor *descriptor, const 
     const int status = tly_input_open(&o->input, o->given, NULL, dtype, report);
     if (status) {
         return status;
+    }
+    if (is_open) {
+        return refuse_open(o, descriptor, report);
     }
     if (o->input.npy.dtype != dtype || o->input.npy.count != wanted) {
         tly_refuse(report, EXIT_USAGE, "offsets",

@@ -129,7 +129,10 @@ static int open_file(tly_states *s, tly_report *report)
         print_sizes(wanted, s->rank, s->sizes);
         tly_refuse(report, EXIT_USAGE, "carry_in", "%s holds %s, and the word's states are %s",
                    s->input.name, found, wanted);
-        tly_hint(report, "states have the input's sizes, with 1 on the axis or without it");
+        tly_hint(report,
+                 s->sizes[s->axis] == 1
+                     ? "states have the input's sizes, with 1 on the axis or without it"
+                     : "states have the input's sizes, and on the axis one for each segment");
         return EXIT_USAGE;
     }
     return EXIT_DONE;

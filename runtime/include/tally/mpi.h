@@ -58,6 +58,11 @@ static inline tally_status tally_mpi__take(tally_mpi__job *j, const tally_descri
         return tally_mpi__fail(error, TALLY_INVALID, "op", "the operator is no scan",
                                "MPI_Allreduce combines the results of reductions");
     }
+    if (j->scan.op == TALLY_CUMARGMAX || j->scan.op == TALLY_CUMARGMIN) {
+        return tally_mpi__fail(error, TALLY_UNSUPPORTED, "op",
+                               "running indices have no state that ranks could hand on",
+                               "cummax and cummin have one");
+    }
     if (j->scan.segment_dtype != 0 || j->scan.every != 0) {
         return tally_mpi__fail(error, TALLY_UNSUPPORTED, j->scan.every != 0 ? "every" : "segments",
                                "segments may not span ranks", "reset takes flags instead");
@@ -319,8 +324,8 @@ static inline tally_status tally_mpi__run(tally_mpi__job *j, tally_context *cont
  * nothing is written anywhere:
  * - TALLY_INVALID: as tally_kernel_create and tally_kernel_run_buffers, for a word that is no scan,
  *   and for ranks that differ in more than they may;
- * - TALLY_UNSUPPORTED: as tally_kernel_create, for segments, and if the states of all lanes have 1
- *   GiB or more;
+ * - TALLY_UNSUPPORTED: as tally_kernel_create, for segments, for cumargmax and cumargmin, and if
+ *   the states of all lanes have 1 GiB or more;
  * - TALLY_OUT_OF_MEMORY, TALLY_NO_GENERATOR: as tally_kernel_create;
  * - TALLY_IO: MPI returned an error, to communicators that do not end the program then. Other
  *   ranks may still wait.

@@ -1211,14 +1211,21 @@ struct operand_facts {
     facts all[TALLY_MAX_OPERANDS];
 };
 
-/* The two tensors of a carry; the same for both. */
-struct carry_facts {
-    std::int32_t which = 0; /* TALLY_CARRY_... */
+/* Packed tensors beside the operands: offsets, or the two of a carry, which are the same. */
+struct packed_facts {
+    std::int32_t which = 0; /* of a carry TALLY_CARRY_..., of offsets 1; 0: there is none */
     dtype type = dtype::none;
     std::int64_t count = 0;
 };
 
-inline carry_facts carry_of(const tally_descriptor &d) noexcept
+inline packed_facts offsets_of(const tally_descriptor &d) noexcept
+{
+    if (d.segment_dtype == 0)
+        return {};
+    return { 1, static_cast<dtype>(d.segment_dtype), d.segments + 1 };
+}
+
+inline packed_facts carry_of(const tally_descriptor &d) noexcept
 {
     std::int64_t sizes[TALLY_MAX_CARRY_RANK] = {};
     std::int32_t rank = 0;
@@ -1284,8 +1291,8 @@ inline result<void> fits(const argument &a, const facts &wanted) noexcept
     return within(a);
 }
 
-/* Checks a tensor of states: it is packed, and has as many elements as the kernel wants. */
-inline result<void> fits(const argument &a, const carry_facts &wanted) noexcept
+/* Checks a packed tensor, which has as many elements as the kernel wants. */
+inline result<void> fits(const argument &a, const packed_facts &wanted) noexcept
 {
     result<void> right = whole(a);
     if (right)
@@ -1501,6 +1508,10 @@ inline tally_kernel_options raw_of(const kernel_options &from) noexcept
  * same tensor. Without carry_in a scan begins from nothing.
  *
  *   kernel.run(x, tally::operands().carry_in(state).carry_out(state), y);
+ *
+ * The offsets of a word with segments are added by offsets: one more than there are segments.
+ *
+ *   kernel.run(x, tally::operands().offsets(offsets), y);
  */
 class operands {
 public:
@@ -1514,6 +1525,12 @@ public:
     }
     int count() const noexcept { return count_; }
 
+    /** Sets where segments begin, and the last one ends. */
+    template <class Offsets> operands &offsets(const Offsets &offsets) noexcept
+    {
+        set(offsets_, detail::viewed(offsets));
+        return *this;
+    }
     /** Sets the states that the scan begins with. */
     template <class States> operands &carry_in(const States &states) noexcept
     {
@@ -1557,13 +1574,14 @@ private:
 
     bool is_empty() const noexcept
     {
-        return count_ == 0 && carry_in_.type == dtype::none && carry_out_.type == dtype::none;
+        return count_ == 0 && offsets_.type == dtype::none && carry_in_.type == dtype::none &&
+               carry_out_.type == dtype::none;
     }
 
     int count_ = 0;
     one all_[TALLY_MAX_OPERANDS];
-    one carry_in_, carry_out_; /* of dtype::none: not set */
-    void *made_ = nullptr;     /* the elements of carry_out_ */
+    one offsets_, carry_in_, carry_out_; /* of dtype::none: not set */
+    void *made_ = nullptr;               /* the elements of carry_out_ */
 };
 
 /**
@@ -1578,7 +1596,8 @@ public:
     kernel(kernel &&other) noexcept
         : context_(std::move(other.context_)), kernel_(std::exchange(other.kernel_, nullptr)),
           in_(std::exchange(other.in_, {})), out_(std::exchange(other.out_, {})),
-          operands_(std::exchange(other.operands_, {})), carry_(std::exchange(other.carry_, {}))
+          operands_(std::exchange(other.operands_, {})),
+          offsets_(std::exchange(other.offsets_, {})), carry_(std::exchange(other.carry_, {}))
     {
     }
     kernel &operator=(kernel &&other) noexcept
@@ -1590,6 +1609,7 @@ public:
             in_ = std::exchange(other.in_, {});
             out_ = std::exchange(other.out_, {});
             operands_ = std::exchange(other.operands_, {});
+            offsets_ = std::exchange(other.offsets_, {});
             carry_ = std::exchange(other.carry_, {});
         }
         return *this;
@@ -1611,7 +1631,7 @@ public:
         detail::must_be_written<Out &&>();
         return run_views(detail::viewed(in), operands(), detail::viewed(out), options);
     }
-    /** The same for kernels with operands or a carry. Their tensors are checked as the input is,
+    /** The same for kernels with operands, offsets or a carry. Their tensors are checked as the input is,
      *  and none may overlap the output. */
     template <class In, class Out>
     result<void> try_run(const In &in, const operands &with, Out &&out,
@@ -1731,18 +1751,20 @@ private:
             right = detail::fits(operands::argument_of(detail::operand_names[i], with.all_[i]),
                                  operands_.all[i]);
         if (right)
-            right = fit_states("carry_in", TALLY_CARRY_IN, with.carry_in_);
-        return right ? fit_states("carry_out", TALLY_CARRY_OUT, with.carry_out_) : right;
+            right = fit_packed("offsets", 1, with.offsets_, offsets_);
+        if (right)
+            right = fit_packed("carry_in", TALLY_CARRY_IN, with.carry_in_, carry_);
+        return right ? fit_packed("carry_out", TALLY_CARRY_OUT, with.carry_out_, carry_) : right;
     }
 
-    result<void> fit_states(const char *name, std::int32_t which,
-                            const operands::one &states) const noexcept
+    static result<void> fit_packed(const char *name, std::int32_t which, const operands::one &given,
+                                   const detail::packed_facts &wanted) noexcept
     {
-        if (states.type == dtype::none)
-            return {}; /* the library knows whether they may be missing */
-        if ((carry_.which & which) == 0)
+        if (given.type == dtype::none)
+            return {}; /* the library knows whether it may be missing */
+        if ((wanted.which & which) == 0)
             return detail::fail(status::invalid, name, "the kernel's word does not name %s", name);
-        return detail::fits(operands::argument_of(name, states), carry_);
+        return detail::fits(operands::argument_of(name, given), wanted);
     }
 
     template <class T, class U>
@@ -1769,6 +1791,7 @@ private:
             buffers.operand[i] = detail::origin(static_cast<const char *>(with.all_[i].data),
                                                 operands_.all[i].offset * bytes);
         }
+        buffers.offsets = with.offsets_.data;
         buffers.carry_in = with.carry_in_.data;
         buffers.carry_out = with.made_;
         return try_run_buffers(buffers, options);
@@ -1778,7 +1801,7 @@ private:
     tally_kernel *kernel_ = nullptr;
     detail::facts in_, out_;
     detail::operand_facts operands_;
-    detail::carry_facts carry_;
+    detail::packed_facts offsets_, carry_;
 };
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -1881,7 +1904,8 @@ public:
         const result<kernel> made = try_make(word, in, out, options);
         return made ? made->try_run(in, with, out) : result<void>(made.error());
     }
-    /** Computes a new tensor from `in` and operands, in the same ways. */
+    /** Computes a new tensor from `in` and operands, in the same ways. What lies in no segment of a
+     *  scan is 0. */
     template <class Element = void, class In>
     auto try_run(std::string_view word, const In &in, const operands &with,
                  const kernel_options &options = {}) const noexcept
@@ -1894,6 +1918,8 @@ public:
         if (!k)
             return k.error();
         result<tensor<made_of>> made = tensor<made_of>::try_create(k->output().sizes);
+        if (made && k->offsets_.which != 0)
+            std::fill(made->begin(), made->end(), made_of());
         const result<void> right = made ? k->try_run(in, with, *made) : result<void>(made.error());
         return right ? std::move(made) : result<tensor<made_of>>(right.error());
     }
@@ -1926,6 +1952,7 @@ public:
         made.out_ = detail::output_of(what.raw(), *output);
         for (int i = 0; i < TALLY_MAX_OPERANDS && what.raw().operands[i].dtype != 0; i++)
             made.operands_.all[i] = detail::operand_of(what.raw(), i);
+        made.offsets_ = detail::offsets_of(what.raw());
         made.carry_ = detail::carry_of(what.raw());
         return made;
     }
