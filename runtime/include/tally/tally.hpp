@@ -1631,8 +1631,8 @@ public:
         detail::must_be_written<Out &&>();
         return run_views(detail::viewed(in), operands(), detail::viewed(out), options);
     }
-    /** The same for kernels with operands, offsets or a carry. Their tensors are checked as the input is,
-     *  and none may overlap the output. */
+    /** The same for kernels with operands, offsets or a carry. Their tensors are checked as the
+     *  input is, and none may overlap the output. */
     template <class In, class Out>
     result<void> try_run(const In &in, const operands &with, Out &&out,
                          const run_options &options = {}) const noexcept
