@@ -245,12 +245,12 @@ TALLY_API tally_status tally_descriptor_result(const tally_descriptor *descripto
 /** Computes the shape of the two tensors of a carry, `carry_in` and `carry_out` of tally_buffers:
  * their rank, their sizes and their dtype.
  *
- * They have the sizes of the input, but 1 on the axis, and are packed in row-major order. Those of
- * cumlogsumexp have one more, innermost dimension of 2: the largest element, and the sum of the
- * exponentials of all elements less the largest. A state {v, 1} stands for the value v, and
- * {-inf, 0} for no elements. The dtype is the accumulator's (f32 for f16 and bf16); that of cummax
- * and cummin is the input's, or that of the expressions. A size that is open in the descriptor is
- * TALLY_OPEN_SIZE here. sizes[d] is 0 for every d from `*rank` on.
+ * They have the sizes of the input, but 1 on the axis, or with segments their number. They are
+ * packed in row-major order. Those of cumlogsumexp have one more, innermost dimension of 2: the
+ * largest element, and the sum of the exponentials of all elements less the largest. A state {v, 1}
+ * stands for the value v, and {-inf, 0} for no elements. The dtype is the accumulator's (f32 for
+ * f16 and bf16); that of cummax and cummin is the input's, or that of the expressions. A size that
+ * is open in the descriptor is TALLY_OPEN_SIZE here. sizes[d] is 0 for every d from `*rank` on.
  *
  * Each of `rank`, `sizes` and `dtype` may be NULL. Returns TALLY_INVALID as tally_descriptor_check,
  * and with field "carry" if the descriptor has no carry; then nothing is written. Thread-safe. */

@@ -382,7 +382,7 @@ TALLY_API tally_status tally_kernel_check_buffers(const tally_kernel *kernel,
  * Returns where a scan with a carry may be cut so that its pieces have the bits of one run: at
  * multiples of so many elements along the axis, in scan direction. This is 1 where every cut will
  * do, because the order is the plain loop's, or combining rounds nothing. Pieces that are cut
- * elsewhere, or are shorter than that, are within the tolerance of docs/accuracy.md.
+ * elsewhere, or are shorter than that, are within the tolerance of docs/semantics.md.
  *
  * Returns 0 if `kernel` is NULL, or is for a device and nothing is promised. Thread-safe.
  */
