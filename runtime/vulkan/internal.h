@@ -306,7 +306,8 @@ typedef struct tly_vk_layout {
 } tly_vk_layout;
 
 /* transfer.c */
-void tly_vk_layout_read(const tly_geometry *g, int tensor, size_t element, tly_vk_layout *layout);
+void tly_vk_layout_read(const tly_problem *p, const tly_geometry *g, int tensor, size_t element,
+                        tly_vk_layout *layout);
 
 /* transfer.c: one run of bytes to a buffer and back; a tensor's elements (whose first byte is `at`
  * in the buffer, and whose element 0 is at `from` or `to` in memory). Commands are recorded and

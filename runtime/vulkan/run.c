@@ -28,7 +28,7 @@ static tensor describe(const tally_vulkan_kernel *k, const tly_pointers *p, int 
     if (tly_gpu_states_flag(&k->problem, number) != 0) { /* packed */
         t.layout = (tly_vk_layout){ .low = low, .run = (int64_t)t.bytes };
     } else {
-        tly_vk_layout_read(&k->geometry, number, tally_dtype_bytes(dtype), &t.layout);
+        tly_vk_layout_read(&k->problem, &k->geometry, number, tally_dtype_bytes(dtype), &t.layout);
     }
     return t;
 }

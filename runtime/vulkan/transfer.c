@@ -35,7 +35,15 @@ static void add_dim(tly_vk_layout *l, int64_t size, int64_t stride)
     l->rank++;
 }
 
-void tly_vk_layout_read(const tly_geometry *g, int tensor, size_t element, tly_vk_layout *layout)
+/* Elements along the axis: of a reduction in segments the output has one for each. */
+static int64_t length_of(const tly_problem *p, const tly_geometry *g, int tensor)
+{
+    const int is_result = tensor == TLY_OUT && tly_reduces(p->form);
+    return is_result && p->segmented != TLY_SEGMENTED_NOT ? g->segments : g->length;
+}
+
+void tly_vk_layout_read(const tly_problem *p, const tly_geometry *g, int tensor, size_t element,
+                        tly_vk_layout *layout)
 {
     const int64_t bytes = (int64_t)element;
     const tly_tensor_place *place = &g->tensor[tensor];
@@ -44,7 +52,7 @@ void tly_vk_layout_read(const tly_geometry *g, int tensor, size_t element, tly_v
         layout->run = 0;
         return;
     }
-    add_dim(layout, g->length, place->axis * bytes);
+    add_dim(layout, length_of(p, g, tensor), place->axis * bytes);
     add_dim(layout, g->inner, place->lane * bytes);
     for (int32_t i = 0; i < g->outer_rank; i++) {
         add_dim(layout, g->outer[i].size, g->outer[i].stride[tensor] * bytes);

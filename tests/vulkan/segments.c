@@ -34,6 +34,10 @@ static const struct {
     { "sum:i32:1900:axes=0,segments=i64/8", "template=reduce_rows,chunk=64", 0 },
     { "max:i32:150x13:axes=0,segments=i32/8", "template=reduce_lanes,chunk=16", 0 },
     { "sum:i32:5x300:axes=1,every=37", "", 0 },
+    { "sum:i32:40x7:axes=1,segments=i32/8", "", 0 }, /* more segments than elements */
+    { "sum:i32:5x300:axes=1,segments=i32/8,out=20x1", "", 0 },
+    { "sum:i32:5x300:axes=1,every=37,out=-12x1@48", "", 0 },
+    { "cumsum:i32:5x300:axis=1,segments=i32/8,out=-310x1@1240", "", 0 },
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -164,7 +168,11 @@ static uint32_t run(bed *b, int which, const char *plan)
                     error.message))
         return 0;
     tally_vulkan_kernel_facts(kernel, &facts);
-    fill(b, &d, good);
+    const int64_t size = d.sizes[tally_op_is_scan((tally_op)d.op) ? d.axis : __builtin_ctz(d.axes)];
+    int64_t offsets[SEGMENTS + 1];
+    for (int i = 0; i <= SEGMENTS; i++)
+        offsets[i] = good[i] < size ? good[i] : size;
+    fill(b, &d, offsets);
     compute(b, &d);
     run_here(b, kernel, word);
     if (submit(b, kernel, word))
