@@ -77,8 +77,9 @@ static double highest(tly_random *r, int64_t i)
 
 static double ascending(tly_random *r, int64_t i)
 {
+    const int64_t step = i % LENGTH / 80;
     (void)r;
-    return (double)(i % LENGTH / 80);
+    return (double)step;
 }
 
 static double descending(tly_random *r, int64_t i)
