@@ -294,6 +294,26 @@ Test(pool, threads_that_gain_nothing_are_left_out)
     cr_assert_eq(fake_faults, 0);
 }
 
+/* Totals that take next to no time come before scans also where the carry is there, so that no
+ * thread waits for another one's scan. */
+Test(pool, cheap_totals_come_first)
+{
+    enum { CHUNKS = 120 };
+    tally_context_options options = { .size = sizeof options, .threads = 2 };
+    tally_context *context = fake_context(&options);
+    char word[40];
+    snprintf(word, sizeof word, "cumsum:i64:%d:axis=0", CHUNKS * FAKE_CHUNK);
+    tally_kernel *kernel = fake_kernel(context, word, NULL);
+    fake_scan_us = 300;
+    fake_combined = 0;
+    check(kernel, 1, (int64_t)CHUNKS * FAKE_CHUNK, 1, 2, 1, 0, word);
+    cr_assert_gt(fake_combined, CHUNKS * 3 / 4);
+    fake_scan_us = 0;
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    cr_assert_eq(fake_faults, 0);
+}
+
 static atomic_llong tasks_seen;
 
 static void count_tasks(void *user, int64_t count, void (*task)(void *, int64_t), void *state)

@@ -90,6 +90,7 @@ typedef struct stretch {
     int64_t begin, end;
     slot *before, *after; /* NULL at the row's start, at its end */
     int late;             /* the carry before it was not there when it was taken */
+    int looks;            /* totals come first */
 } stretch;
 
 /* Who finds the carry there scans its stretch, and who comes late makes totals first: of two
@@ -113,6 +114,19 @@ static int64_t at_once_chunks(const tly_run *run)
         return FIRST_AT_ONCE;
     }
     return tly_smaller(tly_larger(tly_ceil_div(LATE * late, once), LATE), MOST_AT_ONCE);
+}
+
+/* Totals that take a small part of a scan come first always, so that no stretch waits for another's
+ * scan: of chunks of short segments they are made of the last one alone. Two threads, Zen 5, 16 Mi
+ * f32 in segments of 32 on average, ms without this and with it: products 3.05, 2.48, sums with
+ * states 3.70, 2.76, indices 8.66, 6.56. */
+enum { CHEAP = 8 };
+
+static int is_cheap(const tly_run *run)
+{
+    int64_t total = atomic_load_explicit(&run->total_ns, memory_order_relaxed);
+    int64_t late = atomic_load_explicit(&run->late_ns, memory_order_relaxed);
+    return total > 0 && CHEAP * total < late;
 }
 
 /* Before a task calls itself late it waits for the carry that is about to come, up to 4 us; a
@@ -139,8 +153,9 @@ static int take(tly_run *run, stretch *s)
         int64_t fair = left / (2 * run->threads) + 1;
         s->before = left < chunks ? slot_of(run, at - 1) : NULL;
         s->late = s->before != NULL && !comes(s->before);
+        s->looks = s->late || (s->before != NULL && is_cheap(run));
         s->begin = at;
-        s->end = at + tly_smaller(fair, s->late ? LATE : at_once_chunks(run));
+        s->end = at + tly_smaller(fair, s->looks ? LATE : at_once_chunks(run));
         s->after = s->end - at < left ? slot_of(run, s->end - 1) : NULL;
     } while (!atomic_compare_exchange_weak_explicit(&run->next, &at, s->end, memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -184,7 +199,7 @@ static void scan_stretch(tly_run *run, const stretch *s, char *scratch)
     uint64_t taken = 0;
     tly_task task = { .begin = s->begin, .end = s->end, .scratch = scratch };
     int known = s->after == NULL; /* nobody asks for the carry after a row's last chunk */
-    if (s->late && !known) {
+    if (s->looks && !known) {
         known = look_ahead(run, s, task, &taken);
         /* The totals left the stretch in the cache. Where most are late, what this thread reads
          * next is known well enough to come meanwhile; of two threads too seldom to be of use. */
@@ -201,10 +216,14 @@ static void scan_stretch(tly_run *run, const stretch *s, char *scratch)
     if (!known) {
         publish(s->after);
     }
-    int64_t each = (int64_t)(taken + tly_clock() - start) / (s->end - s->begin);
-    if (taken > 0 || !s->late) {
+    const int64_t chunks = s->end - s->begin;
+    int64_t each = (int64_t)(taken + tly_clock() - start) / chunks;
+    if (taken > 0 || !s->looks) {
         atomic_store_explicit(taken > 0 ? &run->late_ns : &run->once_ns, each,
                               memory_order_relaxed);
+    }
+    if (taken > 0) {
+        atomic_store_explicit(&run->total_ns, (int64_t)taken / chunks, memory_order_relaxed);
     }
 }
 

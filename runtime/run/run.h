@@ -26,7 +26,8 @@ typedef struct tly_run {
     /* Chains of chunks: a ticket is one tile; see chain.h. */
     char *slots; /* NULL: no chain */
     size_t slot_bytes;
-    _Atomic int64_t once_ns, late_ns; /* a chunk at once, or late, as last measured; 0: not yet */
+    /* A chunk at once, or late, and its total alone, as last measured; 0: not yet. */
+    _Atomic int64_t once_ns, late_ns, total_ns;
     /* Reductions of few outputs: states of chunks, a ticket is `rows` of them; see reduce.h. */
     char *records;                    /* NULL: tickets are of outputs */
     alignas(64) _Atomic int64_t next; /* alone in its line: every task writes it */
