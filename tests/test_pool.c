@@ -307,7 +307,7 @@ Test(pool, cheap_totals_come_first)
     fake_scan_us = 300;
     fake_combined = 0;
     check(kernel, 1, (int64_t)CHUNKS * FAKE_CHUNK, 1, 2, 1, 0, word);
-    cr_assert_gt(fake_combined, CHUNKS * 3 / 4);
+    cr_assert_gt(fake_combined, CHUNKS / 2);
     fake_scan_us = 0;
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
