@@ -168,7 +168,9 @@ static uint32_t run(bed *b, int which, const char *plan)
                     error.message))
         return 0;
     tally_vulkan_kernel_facts(kernel, &facts);
-    const int64_t size = d.sizes[tally_op_is_scan((tally_op)d.op) ? d.axis : __builtin_ctz(d.axes)];
+    /* axes 0 are all dims, of which there is one. */
+    const int axis = tally_op_is_scan((tally_op)d.op) ? d.axis : d.axes == 2;
+    const int64_t size = d.sizes[axis];
     int64_t offsets[SEGMENTS + 1];
     for (int i = 0; i <= SEGMENTS; i++)
         offsets[i] = good[i] < size ? good[i] : size;
