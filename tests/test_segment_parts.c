@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans of segments whose rows threads share, of which some go on over many chunks: products, and
- * words with states. They are judged by a plain loop in the word's own dtype, at each level of CPU
+ * Threads share a row of segments. Here are products and words with states, and some segments go on
+ * over many chunks. Scans are judged by a plain loop in the word's own dtype, at each level of CPU
  * that this machine runs. Elements are such that products of vectors become zero, subnormal,
  * infinite and NaN in other places than the loop's, if nothing takes care. One thread and several
  * give the same bits, and so do tasks that are cut badly.

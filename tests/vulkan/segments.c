@@ -168,7 +168,7 @@ static uint32_t run(bed *b, int which, const char *plan)
                     error.message))
         return 0;
     tally_vulkan_kernel_facts(kernel, &facts);
-    /* axes 0 are all dims, of which there is one. */
+    /* A word of one dim has axes 0, which stands for all dims. */
     const int axis = tally_op_is_scan((tally_op)d.op) ? d.axis : d.axes == 2;
     const int64_t size = d.sizes[axis];
     int64_t offsets[SEGMENTS + 1];
