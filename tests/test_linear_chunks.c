@@ -12,6 +12,7 @@
 #include <string.h>
 #include <tally/kernel.h>
 
+#include "required.h"
 #include "tasks.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -172,18 +173,7 @@ static void compare(tally_kernel *k, const char *word, size_t kind, case_of *c)
 
 static tally_kernel *kernel_of(tally_context *context, const char *word)
 {
-    const tally_kernel_options options = { .size = sizeof options,
-                                           .device = "cpu",
-                                           .plan = "template=linear,chunk=256" };
-    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
-    tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *k = NULL;
-    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s", error.message);
-    const tally_status s = tally_kernel_create(context, &d, &options, &k, &error);
-    if (s == TALLY_NO_GENERATOR || s == TALLY_UNSUPPORTED)
-        cr_skip("%s", error.message);
-    cr_assert_eq(s, TALLY_OK, "%s: %s", word, error.message);
-    return k;
+    return tly_require_kernel(context, word, "cpu", "template=linear,chunk=256");
 }
 
 Test(linear_chunks, any_cut_has_the_bits_of_one_task)

@@ -14,6 +14,7 @@
 
 #include "../runtime/cpu/cpu.h"
 #include "random.h"
+#include "required.h"
 #include "tasks.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -256,15 +257,9 @@ static tally_context *open(void)
 static void check_word(tally_context *context, tensors *t, const char *word, const char *device,
                        const char *plan, uint64_t seed)
 {
-    const tally_kernel_options options = { .size = sizeof options, .device = device, .plan = plan };
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
-    tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *k = NULL;
-    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s", error.message);
-    const tally_status s = tally_kernel_create(context, &d, &options, &k, &error);
-    if (s == TALLY_NO_GENERATOR || s == TALLY_UNSUPPORTED)
-        cr_skip("%s", error.message);
-    cr_assert_eq(s, TALLY_OK, "%s: %s", word, error.message);
+    tally_kernel *k = tly_require_kernel(context, word, device, plan);
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
     cr_assert_gt(k->row_tiles, 1, "%s: rows are not cut", word);
     cr_assert(k->carry_bytes > 0 || d.segments > 0, "%s: chunks hand on nothing", word);
     if (tly_level_runs(k->level))
