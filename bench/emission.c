@@ -104,7 +104,7 @@ static tally_status measure(const char *word, const tly_caps *caps, tally_error 
     figures f = { .words = 0 };
     tally_status status = tally_descriptor_parse(word, &d, error);
     if (status == TALLY_OK) {
-        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&d, 1, &p, &g);
         status = tly_gpu_plan_make(&p, &g, caps, "", &plan, error);
     }
     for (int round = 0; round < ROUNDS && status == TALLY_OK; round++)

@@ -351,8 +351,12 @@ int64_t tally_kernel_chunk(const tally_kernel *kernel)
         !rounds(&kernel->full)) {
         return 1;
     }
-    const int is_linear = tly_ops[kernel->full.op].has_coef || kernel->full.reset[0] != 0;
-    if (is_linear && kernel->full.order != TALLY_ORDER_SERIAL) {
+    const tally_descriptor *full = &kernel->full;
+    const int64_t axis = full->every > 0 ? full->every : full->sizes[full->axis];
+    const int is_interleaved = kernel->args.length > axis;
+    const int is_linear = tly_ops[full->op].has_coef || full->reset[0] != 0 ||
+                          (full->carry != 0 && is_interleaved);
+    if (is_linear && full->order != TALLY_ORDER_SERIAL) {
         return TLY_LINEAR_CUT; /* of such words, those with a carry have no chunks */
     }
     const int64_t chunk = kernel->object->launch.chunk;

@@ -77,8 +77,9 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
 {
     tly_problem *p = &request->problem;
     request->plan = known->plan != NULL ? known->plan : "";
-    tly_canonicalise_resolved(&request->full, p, &request->geometry);
-    if (request->level == TLY_LEVEL_NONE) {
+    const int is_device = request->level == TLY_LEVEL_NONE;
+    tly_canonicalise_resolved(&request->full, is_device, p, &request->geometry);
+    if (is_device) {
         tly_specialise_for_device(p);
     }
 }

@@ -217,6 +217,9 @@ kir_value tly_advance(tly_build *c, const tly_place *at, kir_value state, kir_va
 /* i1s, or one i1: lanes at the first position of their scan, where no state comes before the
  * element, not even one of a carry. 0: there are none. */
 kir_value tly_begins(tly_build *c, const tly_place *at);
+/* The same of a vector along rows, of the i1 of its first lane: the next lanes begin, too, where
+ * scans are interleaved. */
+kir_value tly_lanes_that_begin(tly_build *c, const tly_place *at, kir_value begins);
 /* The product with the factor and the sum with the addend, each rounded by itself. The first
  * element of a scan is its addend, whatever its factor is (tly_operator_code.apply). */
 kir_value tly_apply_linear(tly_build *c, kir_value state, kir_value element, kir_value first);

@@ -199,11 +199,14 @@ static int visit(void *user, const tly_fact *f)
 }
 
 /* Whether elements of other rows lie nearer to each other in the output than those of a scan: then
- * kernels run the plain loop, for many scans at once. */
+ * kernels run the plain loop, for many scans at once. Few that are packed may go along the axis. */
 static int is_across(const tally_descriptor *d)
 {
+    enum { MOST_FEW = 15 };
     tly_layout l;
     tly_layout_of(d, &l);
+    if (llabs(l.out_step) <= MOST_FEW)
+        return 0;
     for (int k = 0; k < l.rank && l.is_scan; k++)
         if (k != l.axis && l.sizes[k] > 1 && llabs(l.out_strides[k]) < llabs(l.out_step))
             return 1;

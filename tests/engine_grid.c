@@ -55,7 +55,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     tally_status status = tly_descriptor_resolve(d, &full, error);
     if (status)
         return status;
-    tly_canonicalise_resolved(&full, &problem, &geometry);
+    tly_canonicalise_resolved(&full, 1, &problem, &geometry);
     tly_specialise_for_device(&problem);
     status = tly_gpu_plan_make(&problem, &geometry, &g->caps, *plan ? plan : NULL, &made, error);
     g->problem = problem;

@@ -78,7 +78,7 @@ static inline tally_status plan_for(const char *word, const tly_caps *caps, cons
     tly_problem p;
     tly_geometry g;
     cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
-    tly_canonicalise(&d, &p, &g);
+    tly_canonicalise(&d, 1, &p, &g);
     return tly_gpu_plan_make(&p, &g, caps, overrides, plan, error);
 }
 

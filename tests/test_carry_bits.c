@@ -133,8 +133,8 @@ Test(carry_bits, pieces_are_one_scan)
         "cumsum:f32:300x70:axis=0",
         "cumprod:f32:300x17:axis=0,exclusive",
         "cumsum:f64:40x9x33:axis=1,reverse",
-        "cumsum:f16:500x5:axis=0",
-        "cumprod:f32:37x3:axis=0,map=1-x*x",
+        "cumsum:f16:500x17:axis=0",
+        "cumprod:f32:37x23:axis=0,map=1-x*x",
         "cumlogsumexp:f32:100x40:axis=0",
         "cumsum:f32:7x4001:axis=1,order=serial",
         "cumprod:f64:5x333:axis=1,order=serial,reverse,exclusive",
@@ -148,7 +148,7 @@ Test(carry_bits, pieces_are_one_scan)
         "cummin:i64:900:axis=0",
         "cumprod:bool>i32:4x100:axis=1",
         "linrec:f32:300x70:axis=0,coef=x",
-        "linrec:f64:40x9:axis=0,coef=1-x,exclusive",
+        "linrec:f64:40x19:axis=0,coef=1-x,exclusive",
         "linrec:f32:5x333:axis=1,coef=x,order=serial,reverse",
         "linrec:u32:9x2047:axis=1,coef=x+1",
     };
@@ -173,6 +173,12 @@ Test(carry_bits, chunks_are_one_scan)
         "cumlogsumexp:f32:2307:axis=0,reset=x<0.994",
         "cumsum:f32:3x4000:axis=1,reset=x<0.994,reverse",
         "cumprod:f64:5000:axis=0,exclusive,reset=x<0.994",
+        "cumsum:f32:3000x3:axis=0",
+        "cumprod:f32:2x1000x5:axis=1,exclusive",
+        "linrec:f64:901x11:axis=0,coef=-x",
+        "linrec:f16:777x15:axis=0,coef=1-x,exclusive,reverse",
+        "cumsum:f32:1000x7:axis=0,reset=x<0.994,reverse",
+        "cumlogsumexp:f32:700x2:axis=0",
     };
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
         tally_descriptor d = parsed(words[k]);
@@ -192,6 +198,9 @@ Test(carry_bits, tells_its_chunk)
         int64_t chunk;
     } cases[] = {
         { "cumsum:f32:30x40:axis=0,carry=out", 1 },
+        { "cumsum:f32:300x3:axis=0,carry=out", 128 },
+        { "cumsum:f32:300x3:axis=0,carry=out,order=serial", 1 },
+        { "cumsum:i32:300x3:axis=0,carry=out", 1 },
         { "cumsum:f32:30x40:axis=1,carry=out,order=serial", 1 },
         { "cumsum:f32:30x40:axis=1,carry=out", 256 },
         { "cumsum:f32:3000:axis=0,reset=x,carry=in", 128 },

@@ -325,7 +325,7 @@ Test(gpu, shuffles_need_a_subgroup)
         tly_geometry g;
         tly_gpu_plan plan;
         cr_assert_eq(tally_descriptor_parse("cumsum:i32:4096x4096:axis=1", &d, NULL), TALLY_OK);
-        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&d, 1, &p, &g);
         cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, text, &plan, &error), TALLY_INVALID, "%s",
                      text);
         cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
@@ -377,7 +377,7 @@ static int64_t least_step_of(const char *word, int device, const char *choices)
     tally_error error = TALLY_ERROR_INIT;
     int64_t least = INT64_MAX;
     cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
-    tly_canonicalise(&d, &p, &g);
+    tly_canonicalise(&d, 1, &p, &g);
     cr_assert_eq(tly_gpu_plan_make(&p, &g, &devices[device], choices, &plan, &error), TALLY_OK,
                  "%s %s: %s", word, choices, error.message);
     cr_assert_eq(tly_gpu_template_build(&p, &devices[device], &plan, kernels, &launch, &error),
@@ -506,7 +506,7 @@ Test(gpu, a_printed_plan_makes_itself)
         tly_problem p;
         tly_geometry g;
         tly_random_descriptor(&r, i % 2 ? 3000000000 : 100000, &d);
-        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&d, 1, &p, &g);
         for (int device = 0; device < DEVICES && !g.empty; device++)
             for (size_t k = 0; k < sizeof plans / sizeof *plans; k++)
                 check_print(&p, &g, &devices[device], plans[k]);
@@ -522,7 +522,7 @@ static int make(const tally_descriptor *d, int device, const char *plan_text)
     tly_gpu_plan plan;
     tly_gpu_artifact first, second;
     tally_error error = TALLY_ERROR_INIT;
-    tly_canonicalise(d, &p, &g);
+    tly_canonicalise(d, 1, &p, &g);
     if (g.empty)
         return 0;
     tally_status s = tly_gpu_plan_make(&p, &g, &devices[device], plan_text, &plan, &error);

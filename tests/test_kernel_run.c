@@ -228,7 +228,7 @@ Test(kernel_run, counts_the_bytes_of_operands)
         cr_assert(!tally_descriptor_parse(cases[c].word, &d, &error) &&
                       !tly_descriptor_resolve(&d, &full, &error),
                   "%s: %s", cases[c].word, error.message);
-        tly_canonicalise_resolved(&full, &problem, &geometry);
+        tly_canonicalise_resolved(&full, 0, &problem, &geometry);
         const tly_launch launch = { .form = problem.form, .tile_lanes = 16, .record_bytes = 4 };
         tly_prepared_make(&prepared, &problem, &geometry, &launch, TLY_MOST_SCRATCH,
                           TLY_AHEAD_STREAM_BYTES);

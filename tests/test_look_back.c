@@ -202,7 +202,7 @@ static tly_gpu_plan plan_of(const char *of, const char *shape, const char *profi
     tly_gpu_plan plan;
     snprintf(word, sizeof word, "%s:%s", of, shape);
     cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK, "%s", word);
-    tly_canonicalise(&d, &p, &g);
+    tly_canonicalise(&d, 1, &p, &g);
     cr_assert(tly_gpu_plan_make(&p, &g, &caps, NULL, &plan, NULL) == TALLY_OK, "%s", word);
     return plan;
 }

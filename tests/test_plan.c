@@ -15,7 +15,7 @@ static tly_problem problem_of(const char *word)
     tly_problem p;
     tly_geometry g;
     cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
-    tly_canonicalise(&d, &p, &g);
+    tly_canonicalise(&d, 0, &p, &g);
     return p;
 }
 
@@ -398,7 +398,7 @@ Test(plan, chooses_within_the_limits)
         tly_geometry g;
         tly_plan plan;
         tly_random_problem(&r, 100000, i % 2 ? TLY_DRAW_SCANS : TLY_DRAW_REDUCTIONS, &d);
-        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&d, 0, &p, &g);
         for (int l = 0; l < 4; l++)
             cr_assert_eq(tly_plan_make(&p, tly_target_find(levels[l]), NULL, &plan, &error),
                          TALLY_OK, "%s: %s", levels[l], error.message);

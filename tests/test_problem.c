@@ -19,7 +19,7 @@ static tly_problem problem_of(const char *word, tly_geometry *g)
     tally_error e = TALLY_ERROR_INIT;
     tly_problem p;
     cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK, "%s: %s", word, e.message);
-    tly_canonicalise(&d, &p, g);
+    tly_canonicalise(&d, 0, &p, g);
     return p;
 }
 
@@ -594,8 +594,8 @@ Test(problem, every_element_exactly)
         tally_descriptor_print(&d, word, sizeof word, NULL, NULL);
         tly_problem p, q;
         tly_geometry g, h;
-        tly_canonicalise(&d, &p, &g);
-        tly_canonicalise_resolved(&full, &q, &h);
+        tly_canonicalise(&d, 0, &p, &g);
+        tly_canonicalise_resolved(&full, 0, &q, &h);
         cr_assert(memcmp(&p, &q, sizeof p) == 0 && memcmp(&g, &h, sizeof g) == 0, "%s", word);
         int empty = 0;
         for (int32_t i = 0; i < d.rank; i++) {
@@ -660,7 +660,7 @@ Test(problem, rows_that_make_a_line)
         tly_problem p;
         tly_geometry g;
         cr_assert_eq(tally_descriptor_parse(cases[i].word, &d, &e), TALLY_OK, "%s", e.message);
-        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&d, 0, &p, &g);
         cr_expect(p.form == TLY_COLUMNS && p.lanes.packing == TLY_ROWS_UP &&
                       p.lanes.lines == cases[i].lines,
                   "%s", cases[i].word);

@@ -31,7 +31,7 @@ static subject read_word(const char *word)
     tally_error error = TALLY_ERROR_INIT;
     memset(&s, 0, sizeof s);
     cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word, error.message);
-    tly_canonicalise(&d, &s.problem, &s.geometry);
+    tly_canonicalise(&d, 1, &s.problem, &s.geometry);
     s.plan.outer_rank = s.geometry.outer_rank;
     s.plan.literal = s.geometry.outer_rank > TLY_GPU_OUTER;
     return s;

@@ -120,6 +120,7 @@ enum {
 
     TLY_SERIAL_MOST_ROWS = 8,
     TLY_LINEAR_MOST_VECTORS = 8,
+    TLY_LINEAR_MOST_HISTORY = (TLY_MAX_INTERLEAVE + 1) / TLY_LEAST_LANES,
     TLY_LINEAR_LEAST = 16,           /* elements of a row */
     TLY_LINEAR_LEAST_SEGMENTED = 32, /* ... that offsets cut */
 

@@ -26,8 +26,10 @@ static int is_dense(int step)
 static const char *refuses(const tly_problem *p)
 {
     const int heads = p->segmented || p->resets;
-    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads;
-    return !is_other                        ? "linear: recurrences, indices and heads alone"
+    const int goes_on = p->carry && p->interleave > 1;
+    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads || goes_on;
+    return !is_other                        ? "linear: recurrences, indices, heads, and "
+                                              "interleaved states alone"
            : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
            : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
@@ -64,7 +66,8 @@ int tly_linear_cuts(const tly_problem *p)
 {
     const int joins = tly_operator_of(p)->parts == 1 || tly_has_index(p);
     const int is_plain = joins && !p->carry && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
-    return p->rows.length == 0 && p->rows.least == 0 && (is_plain || p->segmented);
+    return p->interleave == 1 && p->rows.length == 0 && p->rows.least == 0 &&
+           (is_plain || p->segmented);
 }
 
 int tly_linear_goes_apart(const tly_problem *p)

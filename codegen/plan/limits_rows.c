@@ -104,6 +104,7 @@ static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
            : p->segmented || p->resets      ? "rows: the axis is not cut"
+           : p->carry && p->interleave > 1  ? "rows: states go on in rows of one scan"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
            : tly_operator_of(p)->applies    ? "rows: states of this operator are not combined"
            : tly_has_index(p)               ? "rows: elements do not know their positions"

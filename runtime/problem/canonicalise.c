@@ -350,7 +350,7 @@ static void find_segmented(shape *s, tly_problem *p, tly_geometry *g)
     }
 }
 
-static void find_form(shape *s, tly_problem *p, tly_geometry *g)
+static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
 {
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
@@ -375,7 +375,7 @@ static void find_form(shape *s, tly_problem *p, tly_geometry *g)
         return;
     }
     const int direction = packed_block(s, lane);
-    if (direction == 0 || one || !tly_takes_interleaved(p, lane->size)) {
+    if (direction == 0 || one || !tly_takes_interleaved(p, is_device, s->axis.size, lane->size)) {
         if (direction != 0) {
             p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }
@@ -446,7 +446,7 @@ static void share_signs(tly_problem *p)
     }
 }
 
-static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem,
+static void canonicalise_scan(const tally_descriptor *full, int is_device, tly_problem *problem,
                               tly_geometry *geometry)
 {
     for (int32_t i = 0; i < full->rank; i++) {
@@ -467,7 +467,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     problem->downwards = (ragged || tly_tells_index(full->op)) &&
                          (full->flags & TALLY_REVERSE) != 0;
     shape s = read_shape(full);
-    find_form(&s, problem, geometry);
+    find_form(&s, is_device, problem, geometry);
     order_by_distance(&s);
     if (problem->form == TLY_COLUMNS && !tly_has_carry(full) && !ragged &&
         problem->tensor[TLY_IN].step == TLY_ANY_STEP && problem->tensor[TLY_OUT].step == 1 &&
@@ -492,7 +492,7 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     tly_set_operands(full, &s.along, problem, geometry);
 }
 
-void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+void tly_canonicalise_closed(const tally_descriptor *full, int is_device, tly_problem *problem,
                              tly_geometry *geometry)
 {
     memset(problem, 0, sizeof *problem);
@@ -508,7 +508,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     problem->before = tly_ops[full->op].before;
     problem->after = tly_problem_after(full);
     if (tly_ops[full->op].scan) {
-        canonicalise_scan(full, problem, geometry);
+        canonicalise_scan(full, is_device, problem, geometry);
     } else {
         tly_canonicalise_reduction(full, problem, geometry);
     }

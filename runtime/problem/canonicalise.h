@@ -10,16 +10,18 @@
 #include "problem.h"
 
 /* Canonicalises a descriptor that tally_descriptor_check accepted. Open sizes count as large ones:
- * the problem is that of the kernel for large sizes, and the geometry is of no use. */
-void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
+ * the problem is that of the kernel for large sizes, and the geometry is of no use. `is_device`:
+ * the kernel is for Vulkan devices, which interleave fewer scans (tly_takes_interleaved). */
+void tly_canonicalise(const tally_descriptor *d, int is_device, tly_problem *problem,
+                      tly_geometry *geometry);
 
 /* The same of a resolved descriptor. tly_canonicalise would refuse it, as it has strides that its
  * flags do not state. */
-void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
-                               tly_geometry *geometry);
+void tly_canonicalise_resolved(const tally_descriptor *resolved, int is_device,
+                               tly_problem *problem, tly_geometry *geometry);
 
 /* The same of a resolved descriptor whose sizes are known. */
-void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+void tly_canonicalise_closed(const tally_descriptor *full, int is_device, tly_problem *problem,
                              tly_geometry *geometry);
 
 /* canonicalise_reduce.c: the same of a resolved reduction whose sizes are known. */

@@ -60,8 +60,8 @@ static void close_strided(tally_descriptor *full)
     (void)tly_close_sizes(full, NULL); /* packed strides of the other tensor */
 }
 
-void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
-                               tly_geometry *geometry)
+void tly_canonicalise_resolved(const tally_descriptor *resolved, int is_device,
+                               tly_problem *problem, tly_geometry *geometry)
 {
     tally_descriptor full = *resolved;
     if (tly_has_open_size(&full)) {
@@ -71,13 +71,14 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *pr
             close_sizes(&full);
         }
     }
-    tly_canonicalise_closed(&full, problem, geometry);
+    tly_canonicalise_closed(&full, is_device, problem, geometry);
     if (tly_has_expressions(resolved)) {
         tly_program_make(resolved, &problem->program);
     }
 }
 
-void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)
+void tly_canonicalise(const tally_descriptor *d, int is_device, tly_problem *problem,
+                      tly_geometry *geometry)
 {
     tally_descriptor full;
     if (tly_descriptor_resolve(d, &full, NULL) != TALLY_OK) {
@@ -86,5 +87,5 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
         geometry->empty = 1;
         return;
     }
-    tly_canonicalise_resolved(&full, problem, geometry);
+    tly_canonicalise_resolved(&full, is_device, problem, geometry);
 }

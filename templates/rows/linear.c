@@ -84,13 +84,13 @@ static int has_chunks(const tly_linear *k)
 static void scan_chunks(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    tly_region l = { .state = { &k->last } };
+    tly_region l = { .state = { &k->last[0] } };
     emit_for(c, &l, from, to, imm(c, k->chunk));
     kir_value end = tly_min(c, add(c, l.i, imm(c, k->chunk)), to);
     if (k->apart) {
         tly_linear_scan_apart(k, l.i, end);
     } else {
-        kir_value base = k->last;
+        kir_value base = k->last[0];
         k->pass = TLY_LINEAR_BOTH;
         tly_linear_begin_total(k);
         scan_part(k, l.i, end);
@@ -104,7 +104,7 @@ static void scan_chunks(tly_linear *k, kir_value from, kir_value to)
 static void scan_positions(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    tly_region cut = { .state = { &k->last } };
+    tly_region cut = { .state = { &k->last[0] } };
     if (has_chunks(k)) {
         emit_if(c, &cut, less(c, imm(c, k->chunk), arg(c, KIR_ARG_LENGTH)));
         scan_chunks(k, from, to);
@@ -117,34 +117,47 @@ static void scan_positions(tly_linear *k, kir_value from, kir_value to)
 }
 
 /* What the first position of a row goes on from. `start`: what its scan starts from. */
-static kir_value start_row(tly_linear *k, const tly_place *first, kir_value *start)
+static kir_value before_row(tly_linear *k, const tly_place *at, kir_value *start)
 {
     tly_build *c = k->c;
-    kir_value before = *start = tly_linear_has_states(c) ? tly_start(c, c->acc)
-                                                         : tly_start_at(c, first, 1);
+    *start = tly_linear_has_states(c) ? tly_start(c, c->acc) : tly_start_at(c, at, 1);
     if (tly_operator_of(c->p)->applies)
-        before = choose(c, tly_begins(c, first), tly_neutral(c, c->acc), *start);
-    return kir_splat(c->b, before, c->lanes);
+        return choose(c, tly_begins(c, at), tly_neutral(c, c->acc), *start);
+    return *start;
+}
+
+/* Rows of states alone have one scan each. */
+static void end_row(tly_linear *k, const tly_place *first, kir_value start)
+{
+    tly_build *c = k->c;
+    if (c->p->interleave > 1) {
+        tly_linear_hand_on_states(k);
+        return;
+    }
+    kir_value last = kir_extract(c->b, k->last[0], 0), length = arg(c, KIR_ARG_LENGTH);
+    tly_end_at(c, first, choose(c, equal(c, length, imm(c, 0)), start, last));
 }
 
 static void scan_row(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     const tly_place first = tly_place_in(&k->row, imm(c, 0), 0);
-    kir_value start;
-    k->last = start_row(k, &first, &start);
+    kir_value start = 0;
+    k->last[0] = kir_splat(c->b, before_row(k, &first, &start), c->lanes);
+    for (unsigned i = 1; i < k->history; i++)
+        k->last[i] = k->last[0];
+    if (c->p->interleave > 1 && c->p->carry)
+        tly_linear_take_states(k);
     k->lined = band(c, k->streams, is_lined(k));
     if (k->chunk > 0) {
-        tly_region goes_on = { .state = { &k->last } };
+        tly_region goes_on = { .state = { &k->last[0] } };
         emit_if(c, &goes_on, less(c, imm(c, 0), from));
-        k->last = tly_linear_carry_in(k);
+        k->last[0] = tly_linear_carry_in(k);
         emit_end(c, &goes_on);
     }
     scan_positions(k, from, to);
-    if (!c->p->carry || tly_linear_has_states(c))
-        return;
-    kir_value last = kir_extract(c->b, k->last, 0), length = arg(c, KIR_ARG_LENGTH);
-    tly_end_at(c, &first, choose(c, equal(c, length, imm(c, 0)), start, last));
+    if (c->p->carry && !tly_linear_has_states(c))
+        end_row(k, &first, start);
 }
 
 /* Rows of up to so many positions have one block of heads, which stay for the next row. */
@@ -157,9 +170,9 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
 {
     tly_build *c = k->c;
     tly_region rows = { 0 };
-    k->last = tly_neutral(c, c->vec);
+    k->last[0] = tly_neutral(c, c->vec);
     if (k->chunk > 0)
-        emit_carry(&rows, 1, &k->last);
+        emit_carry(&rows, 1, &k->last[0]);
     emit_for(c, &rows, e->first_row, e->end_row, imm(c, 1));
     kir_value is_first = equal(c, rows.i, e->first_row);
     kir_value is_last = equal(c, add(c, rows.i, imm(c, 1)), e->end_row);
@@ -192,12 +205,15 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     const int64_t chunk = c->plan->chunk;
     tly_linear k = { .c = c,
                      .chunk = chunk,
+                     .history = tly_linear_history(c),
                      .apart = chunk > 0 && tly_linear_goes_apart(c->p),
                      .streams = tly_streams(c) };
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
     launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
-    launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
+    launch->scratch_bytes = tly_linear_window_bytes(&k);
+    if (c->p->segmented != TLY_SEGMENTED_NOT) /* rows of one scan each */
+        launch->scratch_bytes = TLY_HEADS_BYTES;
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);
         k.given = tly_has_states(c);

@@ -43,6 +43,12 @@ typedef struct tly_linear_products {
 /* i1: in n vectors no order of combination has left the normal numbers, and results are finite. */
 kir_value tly_linear_regular(tly_build *c, const tly_linear_products *v, unsigned n);
 
+/* Bits of each lane, as integers of the accumulator's size, that say what is wrong there with a
+ * vector's results. A scan in which an element has all of them, by itself or from elements before
+ * it, left the range. */
+enum { TLY_LINEAR_FAULTS = 3 };
+kir_value tly_linear_faults(tly_build *c, const tly_linear_products *v);
+
 /* ---- a row ---- */
 
 /* What a pass over elements makes. */
@@ -61,7 +67,10 @@ typedef struct tly_linear {
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
     kir_value again;   /* i1: heads are marked, as for the row before, which is one block */
-    kir_value last;    /* the result before the next position, in all lanes of a vector */
+    /* The results that the next positions continue (linear_interleaved.c): of rows of one scan the
+     * one before, in all lanes of a vector. */
+    kir_value last[TLY_LINEAR_MOST_HISTORY];
+    unsigned history; /* how many vectors these are */
     tly_linear_pass pass;
     /* Of words whose segments have states (linear_states.c), else 0: i1s, the run has those that
      * they begin with, and those that they end with; and those of the block, by position. */
@@ -80,11 +89,36 @@ void tly_linear_carry(tly_linear *k, tly_region *l);
  * the first segment whose head is not before `from`, or, where rows are not cut, 0. */
 void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_value next);
 
+/* ---- interleaved scans (linear_interleaved.c) ---- */
+
+unsigned tly_linear_history(const tly_build *c);
+/* Bytes of scratch. */
+int64_t tly_linear_window_bytes(const tly_linear *k);
+/* The results that the next vector's lanes continue, of a vector's results. */
+kir_value tly_linear_newest(tly_build *c, kir_value y);
+/* The same before the step's vector j. `known`: k->last, and then the results of j vectors. */
+kir_value tly_linear_continued(tly_linear *k, const kir_value *known, unsigned j);
+/* What an exclusive scan shows of a vector of results. `before`: what it continues. */
+kir_value tly_linear_shown_before(tly_linear *k, const tly_place *at, kir_value before,
+                                  kir_value y);
+
+/* Positions [from, to) one by one. */
+void tly_linear_scan_interleaved(tly_linear *k, kir_value from, kir_value to);
+/* The same of n vectors from position `i` on that left the range: their results, and faults. */
+void tly_linear_scan_faulty(tly_linear *k, kir_value i, const kir_value *y, const kir_value *faults,
+                            unsigned n);
+/* Of words with a carry: the states that a row's scans go on from, and that they hand on. */
+void tly_linear_take_states(tly_linear *k);
+void tly_linear_hand_on_states(tly_linear *k);
+
 /* ---- steps (linear_steps.c) ---- */
 
 enum { TLY_LINEAR_LINE = 64 };
 
 kir_value tly_linear_input_at(tly_linear *k, kir_value i);
+/* Stores what a scan shows of the element at position i, between two states. */
+void tly_linear_show_one(tly_linear *k, kir_value i, kir_value before, kir_value element,
+                         kir_value after);
 /* The state after an element that comes behind state y; its result is stored. */
 kir_value tly_linear_scan_one(tly_linear *k, kir_value i, kir_value y, kir_value element);
 

@@ -51,7 +51,7 @@ static void scan_beyond(tly_linear *k, kir_value to, const beyond *b)
     element = tly_give_head(c, element, c->p->carry ? tly_not(c, k->given) : i1(c, 1));
     y = tly_linear_scan_one(k, b->head, y, element);
     c->heads = 0;
-    k->last = kir_splat(c->b, y, c->lanes);
+    k->last[0] = kir_splat(c->b, y, c->lanes);
     /* Whole lines are stored from there on. */
     kir_value lined = tly_min(c, tly_round_up(c, second, TLY_LINEAR_LINE), to);
     tly_linear_scan_scalars(k, second, lined);
@@ -62,8 +62,8 @@ static void scan_beyond(tly_linear *k, kir_value to, const beyond *b)
 static void scan_if_beyond(tly_linear *k, kir_value to, const beyond *b)
 {
     tly_build *c = k->c;
-    tly_region exists = { .state = { &k->last } };
-    k->last = tly_neutral(c, c->vec);
+    tly_region exists = { .state = { &k->last[0] } };
+    k->last[0] = tly_neutral(c, c->vec);
     emit_if(c, &exists, b->exists);
     scan_beyond(k, to, b);
     emit_end(c, &exists);
@@ -75,9 +75,9 @@ void tly_linear_scan_apart(tly_linear *k, kir_value from, kir_value to)
     const int adds = tly_is_floating(c) && tly_linear_has_totals(c);
     beyond b;
     find_next(k, from, to, &b);
-    tly_region within = { .state = { &k->last } };
+    tly_region within = { .state = { &k->last[0] } };
     emit_if(c, &within, b.is_within);
-    kir_value base = k->last;
+    kir_value base = k->last[0];
     c->heads = 0;
     k->pass = adds ? TLY_LINEAR_BOTH : TLY_LINEAR_RESULTS;
     if (adds)
@@ -111,6 +111,6 @@ void tly_linear_add_apart(tly_linear *k, kir_value from, kir_value to)
     find_beyond(k, to, &b);
     scan_if_beyond(k, to, &b);
     k->is_silent = 0;
-    tly_linear_store_state(k, kir_extract(c->b, k->last, 0));
+    tly_linear_store_state(k, kir_extract(c->b, k->last[0], 0));
     emit_end(c, &within);
 }

@@ -79,7 +79,7 @@ static void carry_totals(tly_linear *k, tly_region *l)
 void tly_linear_carry(tly_linear *k, tly_region *l)
 {
     if (k->pass != TLY_LINEAR_TOTAL)
-        emit_carry(l, 1, &k->last);
+        emit_carry(l, k->history, k->last);
     if (k->pass == TLY_LINEAR_RESULTS)
         return;
     carry_totals(k, l);
@@ -212,7 +212,7 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
     tly_piece total = { .state = kir_extract(c->b, t->state, 0),
                         .factor = t->factor ? kir_extract(c->b, t->factor, 0) : 0,
                         .keeps = t->keeps };
-    kir_value last = kir_extract(c->b, k->last, 0);
+    kir_value last = kir_extract(c->b, k->last[0], 0);
     if (ends_at_head(k))
         total.state = choose(c, total.keeps, total.state, last);
     kir_value before = kir_extract(c->b, base, 0);
@@ -224,7 +224,7 @@ void tly_linear_end_chunk(tly_linear *k, kir_value base)
         counts = is_reached(c, before, &r);
     }
     kir_value after = carry_after(c, before, &total, &counts);
-    k->last = kir_splat(c->b, choose(c, counts, after, last), c->lanes);
+    k->last[0] = kir_splat(c->b, choose(c, counts, after, last), c->lanes);
 }
 
 /* ---- records ---- */
@@ -266,7 +266,7 @@ void tly_linear_carry_out(tly_linear *k)
     kir_value record = arg(c, KIR_ARG_CARRY_OUT);
     tly_region wanted = { 0 };
     emit_if(c, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
-    store_state(c, record, kir_extract(c->b, k->last, 0));
+    store_state(c, record, kir_extract(c->b, k->last[0], 0));
     emit_end(c, &wanted);
 }
 

@@ -44,15 +44,11 @@ static kir_value heads_in_lanes(tly_build *c, kir_value heads)
     return kir_splat(c->b, bits, t.lanes);
 }
 
-/* i1s: no head is among an element and those before it, `apart` of them in all. */
-static kir_value is_window_clear(tly_build *c, kir_value heads, unsigned apart)
+/* i1s: no head is among the elements whose bits `window` has in each lane: that of the element, and
+ * of those before it which have joined it. */
+static kir_value is_window_clear(tly_build *c, kir_value heads, kir_value window)
 {
-    kir_value one = like(c, heads, 1), zero = like(c, heads, 0);
-    kir_value before = sub(c, shl(c, one, kir_iota(c->b, type_of(c, heads))), one);
-    kir_value window = bor(c, shl(c, before, one), one);
-    if (apart < c->lanes)
-        window = bxor(c, window, lshr(c, window, like(c, heads, apart)));
-    return equal(c, band(c, heads, window), zero);
+    return equal(c, band(c, heads, window), like(c, heads, 0));
 }
 
 static kir_value with_before(tly_build *c, kir_value keeps, unsigned apart)
@@ -89,15 +85,19 @@ void tly_piece_scan(tly_build *c, tly_piece *p)
     if (p->factor != 0)
         one = like(c, p->factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     const int windows = p->keeps != 0 && has_windows(c, c->lanes);
-    kir_value heads = windows ? heads_in_lanes(c, p->heads) : 0;
-    for (unsigned apart = 1; apart < c->lanes; apart *= 2) {
+    kir_value heads = windows ? heads_in_lanes(c, p->heads) : 0, window = 0;
+    if (windows)
+        window = shl(c, like(c, heads, 1), kir_iota(c->b, type_of(c, heads)));
+    for (unsigned apart = c->p->interleave; apart < c->lanes; apart *= 2) {
         p->state = tly_piece_join(c, tly_shift(c, none, p->state, apart), p);
         if (p->factor != 0)
             p->factor = mul(c, p->factor, tly_shift(c, one, p->factor, apart));
-        if (windows)
-            p->keeps = is_window_clear(c, heads, 2 * apart);
-        else if (p->keeps != 0)
+        if (windows) {
+            window = bor(c, window, lshr(c, window, like(c, heads, apart)));
+            p->keeps = is_window_clear(c, heads, window);
+        } else if (p->keeps != 0) {
             p->keeps = with_before(c, p->keeps, apart);
+        }
     }
 }
 
@@ -133,7 +133,7 @@ static kir_value first_factor(tly_build *c, const tly_place *at, kir_value facto
         return factor;
     kir_value one = like(c, factor, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     if (type_of(c, factor).lanes > 1)
-        begins = tly_lanes_below(c, choose(c, begins, imm(c, 1), imm(c, 0)));
+        begins = tly_lanes_that_begin(c, at, begins);
     return choose(c, begins, one, factor);
 }
 

@@ -70,6 +70,22 @@ static kir_value is_regular_or_zero(tly_build *c, const tly_linear_products *v)
 
 typedef kir_value test_of_products(tly_build *c, const tly_linear_products *v);
 
+/* i1s as one bit, where one is not true. */
+static kir_value unless_true(tly_build *c, kir_value truth, uint64_t bit)
+{
+    const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), type_of(c, truth).lanes);
+    return choose(c, truth, constant(c, t, 0), constant(c, t, bit));
+}
+
+kir_value tly_linear_faults(tly_build *c, const tly_linear_products *v)
+{
+    if (tly_checks_products(c))
+        return bor(c, unless_true(c, is_regular(c, v), 1),
+                   unless_true(c, is_regular_or_zero(c, v), 2));
+    kir_value nothing = sub(c, v->results, v->results);
+    return unless_true(c, tly_not(c, uno(c, nothing, nothing)), TLY_LINEAR_FAULTS);
+}
+
 static kir_value all_pass(tly_build *c, test_of_products *test, const tly_linear_products *v,
                           unsigned n)
 {

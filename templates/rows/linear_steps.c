@@ -13,7 +13,9 @@
 #include "linear.h"
 #include "running.h"
 
-enum { MOST_VECTORS = TLY_LINEAR_MOST_VECTORS };
+#include <string.h>
+
+enum { MOST_VECTORS = TLY_LINEAR_MOST_VECTORS, MOST_HISTORY = TLY_LINEAR_MOST_HISTORY };
 
 /* ---- one by one ---- */
 
@@ -23,23 +25,34 @@ kir_value tly_linear_input_at(tly_linear *k, kir_value i)
     return ptradd(c, k->row.at[TLY_IN], mul(c, i, tly_step(c, TLY_IN)));
 }
 
-kir_value tly_linear_scan_one(tly_linear *k, kir_value i, kir_value y, kir_value element)
+void tly_linear_show_one(tly_linear *k, kir_value i, kir_value before, kir_value element,
+                         kir_value after)
 {
     tly_build *c = k->c;
     const tly_place here = tly_place_in(&k->row, i, 0);
-    kir_value next = tly_advance(c, &here, y, element);
     if (k->is_silent)
-        return next;
-    kir_value before = c->p->exclusive ? tly_shown_before(c, &here, y) : y;
-    kir_value shown = tly_show(c, &here, tly_shown(c, element, before, next));
+        return;
+    before = c->p->exclusive ? tly_shown_before(c, &here, before) : before;
+    kir_value shown = tly_show(c, &here, tly_shown(c, element, before, after));
     tly_store(c, tly_stored_at(c, k->row.at[TLY_OUT], i), 0, shown, 1, 0);
+}
+
+kir_value tly_linear_scan_one(tly_linear *k, kir_value i, kir_value y, kir_value element)
+{
+    const tly_place here = tly_place_in(&k->row, i, 0);
+    kir_value next = tly_advance(k->c, &here, y, element);
+    tly_linear_show_one(k, i, y, element, next);
     return next;
 }
 
 void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_value y = kir_extract(c->b, k->last, 0);
+    if (c->p->interleave > 1) {
+        tly_linear_scan_interleaved(k, from, to);
+        return;
+    }
+    kir_value y = kir_extract(c->b, k->last[0], 0);
     tly_region l = { .state = { &y } };
     emit_for(c, &l, from, to, imm(c, 1));
     const tly_place here = tly_place_in(&k->row, l.i, 0);
@@ -50,7 +63,7 @@ void tly_linear_scan_scalars(tly_linear *k, kir_value from, kir_value to)
     if (tly_linear_in_states(c))
         tly_linear_keep_states(k, l.i, &y, 1);
     emit_end(c, &l);
-    k->last = kir_splat(c->b, y, c->lanes);
+    k->last[0] = kir_splat(c->b, y, c->lanes);
 }
 
 /* Positions [from, to) join the total one by one. */
@@ -70,10 +83,11 @@ static void add_scalars(tly_linear *k, kir_value from, kir_value to)
 /* ---- vectors ---- */
 
 /* The results before those of a vector, which an exclusive scan shows. */
-static kir_value results_before(tly_build *c, const tly_place *at, kir_value last, kir_value y,
+static kir_value results_before(tly_linear *k, const tly_place *at, kir_value last, kir_value y,
                                 const tly_piece *p)
 {
-    kir_value before = tly_shift(c, tly_shown_before(c, at, last), y, 1);
+    tly_build *c = k->c;
+    kir_value before = tly_linear_shown_before(k, at, last, y);
     if (p->heads == 0)
         return before;
     return choose(c, p->heads, p->starts != 0 ? p->starts : tly_start(c, c->vec), before);
@@ -141,7 +155,7 @@ static void do_indices(tly_linear *k, kir_value i, unsigned n, int lined)
     const tly_place first = tly_place_in(&k->row, i, 0);
     kir_value y[MOST_VECTORS] = { 0 };
     load_states(k, i, y, n);
-    k->last = tly_running_step(c, k->last, y, n);
+    k->last[0] = tly_running_step(c, k->last[0], y, n);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
         y[j] = tly_show(c, &here, y[j]);
@@ -159,13 +173,30 @@ static void add_indices(tly_linear *k, kir_value i, unsigned n)
 
 static void do_step(tly_linear *k, kir_value i, unsigned n, int lined);
 
+/* 1: sums, which may leave the range of floats. */
+static int adds(const tly_build *c)
+{
+    return tly_is_floating(c) &&
+           (tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS));
+}
+
 /* A step whose order left the range: products become too small in one of its vectors, most often,
  * so that only this one goes by the plain loop. */
-static void do_again(tly_linear *k, kir_value i, unsigned n)
+static void do_again(tly_linear *k, kir_value i, const tly_linear_products *v, unsigned n)
 {
     tly_build *c = k->c;
     kir_value end = add(c, i, imm(c, (int64_t)n * c->lanes));
-    if (n == 1 || !tly_checks_products(c)) {
+    const int by_elements = n == 1 || !tly_checks_products(c);
+    if (by_elements && c->p->interleave > 1 && (adds(c) || tly_checks_products(c))) {
+        kir_value y[MOST_VECTORS] = { 0 }, faults[MOST_VECTORS] = { 0 };
+        for (unsigned j = 0; j < n; j++) {
+            y[j] = v[j].results;
+            faults[j] = tly_linear_faults(c, &v[j]);
+        }
+        tly_linear_scan_faulty(k, i, y, faults, n);
+        return;
+    }
+    if (by_elements) {
         tly_linear_scan_scalars(k, i, end);
         return;
     }
@@ -185,35 +216,39 @@ static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int 
     tly_build *c = k->c;
     const int products = tly_checks_products(c);
     const tly_place first = tly_place_in(&k->row, i, 0);
-    kir_value y[MOST_VECTORS], before[MOST_VECTORS + 1] = { k->last };
+    kir_value known[MOST_HISTORY + MOST_VECTORS], before[MOST_VECTORS], shown[MOST_VECTORS];
+    kir_value *const y = known + k->history;
+    memcpy(known, k->last, sizeof k->last);
     tly_linear_products ranges[MOST_VECTORS];
     for (unsigned j = 0; j < n; j++) {
+        before[j] = tly_linear_continued(k, known, j);
         ranges[j] = (tly_linear_products){ .elements = p[j].state, .before = before[j] };
         tly_piece_scan(c, &p[j]);
         y[j] = tly_piece_join(c, before[j], &p[j]);
         ranges[j].products = p[j].state;
         ranges[j].results = y[j];
-        before[j + 1] = tly_spread_last(c, y[j]);
     }
-    const int adds = tly_operator_of(c->p)->applies || tly_is_checked_as(c->p, TLY_CHECK_SUMS);
-    kir_value valid = products                     ? tly_linear_regular(c, ranges, n)
-                      : adds && tly_is_floating(c) ? tly_linear_finite(c, y, n)
-                                                   : i1(c, 1);
+    kir_value valid = products  ? tly_linear_regular(c, ranges, n)
+                      : adds(c) ? tly_linear_finite(c, y, n)
+                                : i1(c, 1);
     if (k->pass == TLY_LINEAR_BOTH)
         tly_linear_add_step(k, p, n);
-    tly_region good = { .state = { &k->last } };
+    tly_region good = { 0 };
+    emit_carry(&good, k->history, k->last);
     emit_if(c, &good, valid);
     if (tly_linear_in_states(c))
         tly_linear_keep_states(k, i, y, n);
     for (unsigned j = 0; j < n; j++) {
         const tly_place here = tly_place_after(first, (int64_t)j * c->lanes, 0);
-        y[j] = tly_show(c, &here,
-                        c->p->exclusive ? results_before(c, &here, before[j], y[j], &p[j]) : y[j]);
+        shown[j] = tly_show(
+            c, &here, c->p->exclusive ? results_before(k, &here, before[j], y[j], &p[j]) : y[j]);
     }
-    store_step(k, i, y, n, lined);
-    k->last = before[n];
+    store_step(k, i, shown, n, lined);
+    k->last[0] = tly_linear_continued(k, known, n); /* of several, whole vectors */
+    for (unsigned h = 0; k->history > 1 && h < k->history; h++)
+        k->last[h] = known[n + h];
     emit_else(c, &good);
-    do_again(k, i, n);
+    do_again(k, i, ranges, n);
     emit_end(c, &good);
 }
 

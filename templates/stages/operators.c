@@ -217,11 +217,23 @@ kir_value tly_begins(tly_build *c, const tly_place *at)
     kir_value first = at->first;
     if (at->begins != NULL)
         return at->begins(c, at);
-    if (first == 0 && at->more_positions > 0)
+    const int interleave = c->p->interleave;
+    if (first == 0 && at->more_positions >= interleave)
         return 0;
-    if (first == 0)
+    if (first == 0 && interleave == 1)
         first = equal(c, at->position, imm(c, 0));
+    else if (first == 0)
+        first = less(c, at->position, imm(c, interleave - at->more_positions));
     return c->p->carry ? choose(c, tly_has_states(c), like(c, first, 0), first) : first;
+}
+
+kir_value tly_lanes_that_begin(tly_build *c, const tly_place *at, kir_value begins)
+{
+    kir_value one = imm(c, 1), zero = imm(c, 0);
+    if (c->p->interleave == 1)
+        return tly_lanes_below(c, choose(c, begins, one, zero));
+    kir_value left = sub(c, imm(c, c->p->interleave - at->more_positions), at->position);
+    return tly_lanes_below(c, choose(c, begins, left, zero));
 }
 
 /* An i1, or i1s, as such of as many lanes as others have. */

@@ -34,7 +34,7 @@ kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element)
 unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed)
 {
     unsigned bytes = c->lanes * c->bytes[TLY_OUT] * (narrowed ? 2 : 1);
-    kir_value x[64];
+    kir_value x[TLY_COLUMNS_MOST_VECTORS]; /* no template's step has more */
     for (unsigned i = 0; i < n; i++) {
         x[i] = v[backwards(c) ? n - 1 - i : i];
         x[i] = narrowed ? x[i] : tly_narrow(c, x[i]);

@@ -128,7 +128,10 @@ kir_value tly_behind_nothing(tly_build *c, const tly_place *at, kir_value elemen
 kir_value tly_shown_before(tly_build *c, const tly_place *at, kir_value state)
 {
     kir_value begins = tly_factors(c->p) > 0 ? tly_begins(c, at) : 0;
+    const kir_type t = type_of(c, part(c, state, 0));
     if (begins == 0)
         return state;
-    return choose(c, begins, tly_start(c, type_of(c, part(c, state, 0))), state);
+    if (t.lanes > 1 && c->p->interleave > 1)
+        begins = tly_lanes_that_begin(c, at, begins);
+    return choose(c, begins, tly_start(c, t), state);
 }

@@ -130,7 +130,7 @@ static void same_code(tally_context *here, tally_context *there, const char *wor
     tly_artifact a, b;
     const tly_generator *g;
     tally_descriptor_parse(word, &d, NULL);
-    tly_canonicalise(&d, &problem, &geometry);
+    tly_canonicalise(&d, 0, &problem, &geometry);
     if (tly_generator_find(here, &g, &error) != TALLY_OK ||
         tly_make_cpu(here, g, &problem, level, "", quick, &a, &error) != TALLY_OK ||
         tly_make_cpu(there, g, &problem, level, "", quick, &b, &error) != TALLY_OK) {

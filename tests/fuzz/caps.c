@@ -143,7 +143,7 @@ static void check(const tly_caps *caps, const tally_descriptor *d, tly_random *f
 {
     subject s = { .caps = caps };
     tly_gpu_plan made;
-    tly_canonicalise(d, &s.problem, &s.geometry);
+    tly_canonicalise(d, 1, &s.problem, &s.geometry);
     tly_specialise_for_device(&s.problem);
     if (plan(&s, "", &made) != TALLY_OK) {
         return;

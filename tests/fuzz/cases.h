@@ -37,7 +37,7 @@ static inline void fuzz_case_make(size_t number, int on_device, fuzz_case *c)
     memset(c, 0, sizeof *c);
     HOLDS(tally_descriptor_parse(fuzz_words[number % FUZZ_CASES], &d, NULL) == TALLY_OK);
     HOLDS(tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK);
-    tly_canonicalise_resolved(&full, &c->problem, &c->geometry);
+    tly_canonicalise_resolved(&full, on_device, &c->problem, &c->geometry);
     if (on_device) {
         tly_specialise_for_device(&c->problem);
     }

@@ -33,7 +33,7 @@ static void build(const tally_descriptor *d, size_t choice)
     kir_kernel *kernel = NULL;
     tally_error e = TALLY_ERROR_INIT;
     size_t bytes = 0;
-    tly_canonicalise(d, &problem, &geometry);
+    tly_canonicalise(d, 0, &problem, &geometry);
     if (geometry.empty || tly_operator_check(&problem, &e) != TALLY_OK) {
         return;
     }
