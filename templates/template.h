@@ -91,6 +91,8 @@ typedef struct tly_heads {
     kir_value given;         /* i1: the run has states to start from */
     kir_value states;        /* the room for those of the block, a row of states */
 } tly_heads;
+/* Positions of a block: whole steps, and as many of each of interleaved scans. */
+int64_t tly_heads_block(const tly_build *c, int64_t step);
 /* Heads before that of segment `next` are left out. */
 tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value next, kir_value again);
 /* How many segments begin before position `to`, at least `from` of them: by halves. */

@@ -337,12 +337,32 @@ static int packed_block(const shape *s, const tly_dim *lane)
     return is_even(&s->axis, lane, direction, TLY_FIRST_OPERAND, s->elements) ? direction : 0;
 }
 
+/* Axis and lanes become one row, in which the lanes' scans take turns. */
+static void interleave(shape *s, int direction, tly_problem *p, tly_geometry *g)
+{
+    tly_dim *lane = &s->dims[s->count - 1];
+    if (direction < 0) {
+        tly_flip_dim(lane, s->first);
+    }
+    int64_t unit = lane->size;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) { /* after a flip lanes run as the axis does */
+        s->axis.stride[t] = lane->stride[t];
+    }
+    s->axis.size *= unit;
+    s->count--;
+    set_rows(s, unit, p, g);
+}
+
 /* Segments differ in size, so nothing is known of rows but where they lie. */
-static void find_segmented(shape *s, tly_problem *p, tly_geometry *g)
+static void find_segmented(shape *s, int is_device, tly_problem *p, tly_geometry *g)
 {
     const tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
+    const int direction = lane != NULL && s->axis.size > 1 ? packed_block(s, lane) : 0;
     if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
         set_rows(s, 1, p, g);
+        p->rows.contiguous = 0;
+    } else if (direction != 0 && tly_takes_interleaved(p, is_device, s->axis.size, lane->size)) {
+        interleave(s, direction, p, g);
         p->rows.contiguous = 0;
     } else {
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
@@ -352,10 +372,10 @@ static void find_segmented(shape *s, tly_problem *p, tly_geometry *g)
 
 static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
 {
-    tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
+    const tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
     if (p->segmented != TLY_SEGMENTED_NOT) {
-        find_segmented(s, p, g);
+        find_segmented(s, is_device, p, g);
         return;
     }
     if (s->axis.size == 0) { /* states alone */
@@ -382,16 +402,7 @@ static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         return;
     }
-    if (direction < 0) {
-        tly_flip_dim(lane, s->first);
-    }
-    int64_t unit = lane->size;
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) { /* after a flip lanes run as the axis does */
-        s->axis.stride[t] = lane->stride[t];
-    }
-    s->axis.size *= unit;
-    s->count--;
-    set_rows(s, unit, p, g);
+    interleave(s, direction, p, g);
 }
 
 /* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */

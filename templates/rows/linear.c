@@ -35,6 +35,14 @@ static kir_value segment_from(tly_linear *k, kir_value from)
     return next;
 }
 
+_Static_assert(TLY_LINEAR_MOST_VECTORS *TLY_MOST_LANES *TLY_MAX_INTERLEAVE <= TLY_HEADS_BLOCK,
+               "a block has whole steps, whatever the plan is");
+
+static int64_t heads_block(const tly_linear *k)
+{
+    return tly_heads_block(k->c, (int64_t)k->c->plan->vectors * k->c->lanes);
+}
+
 void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_value next)
 {
     tly_build *c = k->c;
@@ -53,8 +61,9 @@ void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_v
         emit_carry(&l, 1, &ended);
         least = add(c, first, imm(c, 1)); /* of segments without elements, too */
     }
-    emit_for(c, &l, first, tly_max(c, end, least), imm(c, TLY_HEADS_BLOCK));
-    kir_value border = tly_min(c, add(c, l.i, imm(c, TLY_HEADS_BLOCK)), end);
+    const int64_t block = heads_block(k);
+    emit_for(c, &l, first, tly_max(c, end, least), imm(c, block));
+    kir_value border = tly_min(c, add(c, l.i, imm(c, block)), end);
     if (has_states)
         tly_linear_states_from(k, &heads, l.i);
     tly_heads_mark(c, &heads, l.i, border);
@@ -163,7 +172,8 @@ static void scan_row(tly_linear *k, kir_value from, kir_value to)
 /* Rows of up to so many positions have one block of heads, which stay for the next row. */
 static int64_t most_marked_once(const tly_linear *k)
 {
-    return k->chunk > 0 && k->chunk < TLY_HEADS_BLOCK ? k->chunk : TLY_HEADS_BLOCK;
+    const int64_t block = heads_block(k);
+    return k->chunk > 0 && k->chunk < block ? k->chunk : block;
 }
 
 static void scan_rows(tly_linear *k, const tly_task_rows *e)
@@ -211,9 +221,9 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
     launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
-    launch->scratch_bytes = tly_linear_window_bytes(&k);
-    if (c->p->segmented != TLY_SEGMENTED_NOT) /* rows of one scan each */
-        launch->scratch_bytes = TLY_HEADS_BYTES;
+    launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
+    if (c->p->interleave > 1)
+        launch->scratch_bytes += tly_linear_window_bytes(&k);
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);
         k.given = tly_has_states(c);

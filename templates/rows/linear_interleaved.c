@@ -58,7 +58,15 @@ static int64_t faults_at(const tly_linear *k)
 int64_t tly_linear_window_bytes(const tly_linear *k)
 {
     const unsigned faults = step(k) + scans(k) + TLY_MOST_LANES;
-    return scans(k) == 1 ? 0 : faults_at(k) + (int64_t)faults * k->c->acc_bytes;
+    return faults_at(k) + (int64_t)faults * k->c->acc_bytes;
+}
+
+/* Behind the marks of heads, if there are any. */
+static kir_value scratch_at(tly_linear *k, int64_t at)
+{
+    tly_build *c = k->c;
+    const int64_t marks = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, marks + at));
 }
 
 /* ---- vectors ---- */
@@ -91,8 +99,7 @@ kir_value tly_linear_shown_before(tly_linear *k, const tly_place *at, kir_value 
 static kir_value scratch(tly_linear *k, int64_t at, unsigned elements)
 {
     tly_build *c = k->c;
-    kir_value p = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, at));
-    return tly_states_row(c, p, imm(c, 0), imm(c, elements));
+    return tly_states_row(c, scratch_at(k, at), imm(c, 0), imm(c, elements));
 }
 
 /* The last results, of which element i of those that follow continues the one at i. Its own comes
@@ -138,8 +145,7 @@ static kir_value fault_at(tly_build *c, kir_value faults, kir_value i)
 static made store_made(tly_linear *k, const kir_value *y, const kir_value *faults, unsigned n)
 {
     tly_build *c = k->c;
-    const made m = { scratch(k, results_at(k), step(k)),
-                     ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, faults_at(k))) };
+    const made m = { scratch(k, results_at(k), step(k)), scratch_at(k, faults_at(k)) };
     for (unsigned i = 0; i < scans(k); i += c->lanes)
         kir_store(c->b, fault_at(c, m.faults, imm(c, i)), 0,
                   constant(c, faults_type(c, c->lanes), 0), c->acc_bytes, 0);

@@ -15,11 +15,14 @@ static kir_value offset_at(tly_build *c, kir_value i)
     return bytes == 8 ? offset : convert(c, KIR_SEXT, KIR_TYPE(KIR_I64, 1), offset);
 }
 
+/* Positions of rows count the elements of all their scans. */
 kir_value tly_segment_border(tly_build *c, kir_value i)
 {
+    kir_value scans = imm(c, c->p->interleave);
     if (c->p->segmented == TLY_SEGMENTED_OFFSETS)
-        return offset_at(c, i);
-    return tly_min(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), arg(c, KIR_ARG_LENGTH));
+        return mul(c, offset_at(c, i), scans);
+    kir_value border = mul(c, mul(c, i, arg(c, KIR_ARG_SEGMENT_SIZE)), scans);
+    return tly_min(c, border, arg(c, KIR_ARG_LENGTH));
 }
 
 /* ---- heads ---- */
@@ -88,9 +91,25 @@ static void copy_states(tly_build *c, const tly_heads *h, kir_value from)
     emit_end(c, &again);
 }
 
+/* Of interleaved scans the first element of each: heads follow each other by as many or more. */
 static void mark(tly_build *c, kir_value position)
 {
-    kir_store(c->b, ptradd(c, c->heads, position), 0, constant(c, KIR_TYPE(KIR_I8, 1), 1), 1, 0);
+    const kir_type t = KIR_TYPE(KIR_I8, c->p->interleave > 1 ? TLY_MAX_INTERLEAVE + 1 : 1);
+    kir_value marks = constant(c, t, 1);
+    if (c->p->interleave > 1) {
+        kir_value number = kir_iota(c->b, t), scans = constant(c, t, c->p->interleave);
+        marks = choose(c, less(c, number, scans), marks, constant(c, t, 0));
+    }
+    kir_store(c->b, ptradd(c, c->heads, position), 0, marks, 1, 0);
+}
+
+int64_t tly_heads_block(const tly_build *c, int64_t step)
+{
+    const int64_t scans = c->p->interleave;
+    int64_t whole = step;
+    while (whole % scans != 0)
+        whole += step;
+    return TLY_HEADS_BLOCK / whole * whole;
 }
 
 /* Segments whose heads lie before `to`, several at a time: one comparison for all, as the last head
