@@ -137,9 +137,10 @@ def rollout(random, case):
 
 def one_behind(random, case):
     """Operand a is the input, one element back."""
-    late = laid((case.sizes[0] + 16,), np.float32)
-    late[:16], late[16:] = 0, sevenths(random, case)
-    return {"x": late[16:], "a": late[15:-1]}
+    step = int(np.prod(case.sizes[1:]))
+    late = laid((int(np.prod(case.sizes)) + 16,), np.float32)
+    late[:16], late[16:] = 0, sevenths(random, case).ravel()
+    return {"x": late[16:].reshape(case.sizes), "a": late[16 - step:-step].reshape(case.sizes)}
 
 
 # ---- what is right ----
@@ -300,7 +301,7 @@ def scipy_filter(tensors, y):
     b, a = np.array([0.25, 0.5], np.float32), np.array([1, -0.5], np.float32)
 
     def call():
-        y[...] = signal.lfilter(b, a, x)
+        y[...] = signal.lfilter(b, a, x, axis=0)
     return call
 
 
@@ -341,11 +342,13 @@ def gradient(name, sizes, axis):
 
 SHAPES = [("columns", "4096x4096", 0, AXIS_0), ("one row", f"1x{ROW}", 1, LONG),
           ("rows of 1024", "16384x1024", 1, LONG), ("rows of 64", "262144x64", 1, LONG)]
+FEW = ("3 columns", "5600000x3", 0, AXIS_0)
 RAGGED = {"torch, padded": torch_padded, "numpy, by row": numpy_rows}
 CASES = [
-    *(carry(name, op, sizes, axis, None) for op in ("cumsum", "cumprod") for name, sizes, axis, _ in SHAPES),
+    *(carry(name, op, sizes, axis, None) for op in ("cumsum", "cumprod")
+      for name, sizes, axis, _ in (*SHAPES, FEW)),
     *(linrec(name, dtype, sizes, axis, target) for dtype in ("f32", "f16", "bf16")
-      for name, sizes, axis, target in SHAPES),
+      for name, sizes, axis, target in (*SHAPES, FEW)),
     *(case for mean, target in MEAN_LENGTHS.items() for case in pieces(mean, target, RAGGED if mean == 1000 else None)),
     *(Case(f"products of segments, mean length {mean}", f"cumprod:f32:{ROW}:axis=0,segments=i32/{ELEMENTS // mean}",
            transmittances(mean), restarted_products, MEAN_LENGTHS[mean], plain=(f"cumprod:f32:{ROW}:axis=0",))
@@ -354,6 +357,11 @@ CASES = [
          plain=("cumsum:f32:65536x256:axis=0",)),
     Case("every 32, columns", "cumsum:f32:65536x256:axis=0,every=32", only_x, restarted, AXIS_0,
          plain=("cumsum:f32:65536x256:axis=0",)),
+    Case("segments of 3 columns, mean length 32", f"cumsum:f32:{FEW[1]}:axis=0,segments=i32/175000",
+         segmented(32), restarted, AXIS_0, plain=(f"cumsum:f32:{FEW[1]}:axis=0",)),
+    Case("every 7, 3 columns", f"cumsum:f32:{FEW[1]}:axis=0,every=7", only_x, restarted, AXIS_0,
+         plain=(f"cumsum:f32:{FEW[1]}:axis=0",)),
+    flags("1/16", 1 / 16, FEW[1], FEW[0], AXIS_0),
     *(flags(text, density, sizes, name, target)
       for name, sizes, target in (("one row", f"1x{ROW}", LONG), ("columns", "4096x4096", AXIS_0))
       for text, density in (("0", 0), ("1/16", 1 / 16), ("1", 1))),
@@ -367,8 +375,8 @@ CASES = [
     *(Case(f"minGRU, {name}", f"linrec:f32:{sizes}:axis=1,a=f32,map=sig(a)*x,coef=1-sig(a)", gates, layer,
            peers={"torch, a step at a time": torch_layer})
       for name, sizes in (("one sequence of 256 channels", "1x2048x256"), ("8 of 1024", "8x2048x1024"))),
-    Case("filter of order 1", f"linrec:f32:{ROW}:axis=0,a=f32,map=0.25*x+0.5*a,coef=0.5", one_behind, filtered,
-         peers={"scipy": scipy_filter}),
+    *(Case(f"filter of order 1{name}", f"linrec:f32:{sizes}:axis=0,a=f32,map=0.25*x+0.5*a,coef=0.5", one_behind,
+           filtered, peers={"scipy": scipy_filter}) for name, sizes in (("", ROW), (", stereo", f"{ELEMENTS // 2}x2"))),
 ]
 
 if __name__ == "__main__":

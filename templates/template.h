@@ -91,8 +91,11 @@ typedef struct tly_heads {
     kir_value given;         /* i1: the run has states to start from */
     kir_value states;        /* the room for those of the block, a row of states */
 } tly_heads;
-/* Positions of a block: whole steps, and as many of each of interleaved scans. */
-int64_t tly_heads_block(const tly_build *c, int64_t step);
+/* Positions of a block, up to `most`: whole steps, and as many of each of interleaved scans. */
+int64_t tly_heads_block(const tly_build *c, int64_t most, int64_t step);
+/* Marks the heads of rows of `length` elements, one behind the other, up to `end` or as many as a
+ * block has: of blocks that begin at a later position of a row, marks are read from there on. */
+void tly_heads_mark_rows(tly_build *c, kir_value scratch, kir_value length, kir_value end);
 /* Heads before that of segment `next` are left out. */
 tly_heads tly_heads_begin(tly_build *c, kir_value scratch, kir_value next, kir_value again);
 /* How many segments begin before position `to`, at least `from` of them: by halves. */

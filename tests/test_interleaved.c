@@ -12,6 +12,7 @@
 #include <string.h>
 #include <tally/kernel.h>
 
+#include "../runtime/context/internal.h"
 #include "random.h"
 #include "required.h"
 
@@ -109,6 +110,82 @@ Test(interleaved, no_column_depends_on_others, .timeout = 120)
         for (size_t level = 0; level < COUNT(levels); level++)
             for (int columns = 2; columns <= MOST; columns++)
                 check(context, words[w], levels[level], columns);
+    tally_context_destroy(&context);
+}
+
+/* ---- short rows, one behind the other ---- */
+
+enum { ROWS = 171, LONGEST = 40, THREADS = 5 };
+
+typedef struct table {
+    float in[ROWS * LONGEST * MOST], out[ROWS * LONGEST * MOST];
+} table;
+
+/* A machine of many CPUs, on which few rows are worth several threads. */
+static tally_context *open_many(void)
+{
+    const tally_context_options options = { .size = sizeof options, .threads = THREADS };
+    tally_context *context = NULL;
+    cr_assert_eq(tally_context_create(&options, &context, NULL), TALLY_OK);
+    context->limits.cpus = THREADS;
+    context->limits.split_rows = 64;
+    return context;
+}
+
+static void scan(const tally_kernel *kernel, table *t, int32_t threads)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    const tally_buffers buffers = { .size = sizeof buffers, .in = t->in, .out = t->out };
+    const tally_run_options by = { .size = sizeof by, .threads = threads };
+    memset(t->out, 0x55, sizeof t->out);
+    cr_assert_eq(tally_kernel_run_buffers(kernel, &buffers, &by, &error), TALLY_OK, "%s",
+                 error.message);
+}
+
+/* However many threads cut the rows, and whatever the other rows hold. */
+static void check_rows(tally_context *context, const char *format, const char *level, int length,
+                       int columns)
+{
+    static table alone, beside;
+    char word[TALLY_WORD_MAX];
+    const int64_t row = (int64_t)length * columns;
+    tly_random r = tly_random_seed((uint64_t)row, 3);
+    snprintf(word, sizeof word, format, ROWS, length, columns);
+    tally_kernel *kernel = tly_require_kernel(context, word, level, NULL);
+    for (int64_t i = 0; i < ROWS * row; i++)
+        alone.in[i] = (float)tly_random_between(&r, 500, 1000) / 1000;
+    scan(kernel, &alone, 1);
+    for (int kind = 0; kind < 4; kind++) {
+        for (int64_t i = 0; i < ROWS * row; i++)
+            beside.in[i] = i / row % 3 == 1 ? neighbour(kind, i) : alone.in[i];
+        for (int32_t threads = 1; threads <= THREADS; threads += 2) {
+            scan(kernel, &beside, threads);
+            for (int64_t k = 0; k < ROWS; k++)
+                cr_assert(k % 3 == 1 || memcmp(&alone.out[k * row], &beside.out[k * row],
+                                               (size_t)row * sizeof(float)) == 0,
+                          "%s, %s, %d threads: row %lld depends on others of kind %d", word, level,
+                          threads, (long long)k, kind);
+        }
+    }
+    tally_kernel_destroy(&kernel);
+}
+
+Test(interleaved, no_row_depends_on_others, .timeout = 120)
+{
+    static const char *const rows[] = {
+        "cumsum:f32:%dx%dx%d:axis=1",
+        "cumprod:f32:%dx%dx%d:axis=1,map=x+0.25,exclusive",
+        "linrec:f32:%dx%dx%d:axis=1,coef=x,reverse",
+        "linrec:f32:%dx%dx%d:axis=1,coef=x,reset=x<0.55",
+        "cummax:f32:%dx%dx%d:axis=1",
+    };
+    static const int lengths[] = { 2, 3, 7, 16, LONGEST }, columns[] = { 2, 3, 4, 7, 8, 11, MOST };
+    tally_context *context = open_many();
+    for (size_t w = 0; w < COUNT(rows); w++)
+        for (size_t level = 0; level < COUNT(levels); level++)
+            for (size_t i = 0; i < COUNT(lengths); i++)
+                for (size_t k = 0; k < COUNT(columns); k++)
+                    check_rows(context, rows[w], levels[level], lengths[i], columns[k]);
     tally_context_destroy(&context);
 }
 

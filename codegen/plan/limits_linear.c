@@ -26,11 +26,11 @@ static int is_dense(int step)
 static const char *refuses(const tly_problem *p)
 {
     const int heads = p->segmented || p->resets;
-    const int goes_on = p->carry && p->interleave > 1;
-    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads || goes_on;
-    return !is_other                        ? "linear: recurrences, indices, heads, and "
-                                              "interleaved states alone"
-           : p->form != TLY_ROWS            ? "linear: the axis is not innermost"
+    const int together = p->interleave > 1 && (p->carry || p->rows.is_medium);
+    const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads || together;
+    return !is_other             ? "linear: recurrences, indices, heads, and few columns "
+                                   "that are short or have states"
+           : p->form != TLY_ROWS ? "linear: the axis is not innermost"
            : p->order == TALLY_ORDER_SERIAL ? "linear: the order is not the plain loop's"
            : !is_dense(p->tensor[TLY_IN].step) || !is_dense(p->tensor[TLY_OUT].step)
                ? "linear: elements lie apart"

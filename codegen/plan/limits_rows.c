@@ -102,9 +102,11 @@ int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
-           : p->segmented || p->resets      ? "rows: the axis is not cut"
-           : p->carry && p->interleave > 1  ? "rows: states go on in rows of one scan"
+    return p->form != TLY_ROWS             ? "rows: the axis is not innermost"
+           : p->segmented || p->resets     ? "rows: the axis is not cut"
+           : p->carry && p->interleave > 1 ? "rows: states go on in rows of one scan"
+           : p->rows.is_medium && p->interleave > 1
+               ? "rows: short rows of interleaved scans are one stream"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
            : tly_operator_of(p)->applies    ? "rows: states of this operator are not combined"
            : tly_has_index(p)               ? "rows: elements do not know their positions"

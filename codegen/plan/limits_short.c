@@ -17,7 +17,8 @@ static const tly_plan_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    int shorter = p->form == TLY_ROWS && (p->rows.length > 0 || (p->rows.is_medium && !p->carry));
+    int shorter = p->form == TLY_ROWS && p->interleave == 1 &&
+                  (p->rows.length > 0 || (p->rows.is_medium && !p->carry));
     return !shorter                         ? "short: rows are dense, of up to 255 elements"
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
            : p->resets                      ? "short: states of rows are not dropped"

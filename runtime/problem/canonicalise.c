@@ -361,7 +361,7 @@ static void find_segmented(shape *s, int is_device, tly_problem *p, tly_geometry
     if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
         set_rows(s, 1, p, g);
         p->rows.contiguous = 0;
-    } else if (direction != 0 && tly_takes_interleaved(p, is_device, s->axis.size, lane->size)) {
+    } else if (direction != 0 && tly_takes_interleaved(p, is_device, 0, s->axis.size, lane->size)) {
         interleave(s, direction, p, g);
         p->rows.contiguous = 0;
     } else {
@@ -395,7 +395,8 @@ static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
         return;
     }
     const int direction = packed_block(s, lane);
-    if (direction == 0 || one || !tly_takes_interleaved(p, is_device, s->axis.size, lane->size)) {
+    if (direction == 0 || one ||
+        !tly_takes_interleaved(p, is_device, s->count <= 2, s->axis.size, lane->size)) {
         if (direction != 0) {
             p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }

@@ -100,8 +100,9 @@ typedef struct tly_row_facts {
     uint8_t length;     /* stream elements of a row, as a literal; 0: a launch argument */
     uint8_t least;      /* of the length of rows that are not dense, or have a carry */
     uint8_t is_medium; /* 1: dense rows of one scan each, of more than TLY_SHORT_ROW elements, up to
-                          TLY_MEDIUM_ROW, or any rows of up to so many whose segments have states.
-                          One kernel serves all these lengths. */
+                          TLY_MEDIUM_ROW, or any rows of up to so many whose segments have states;
+                          dense rows of interleaved scans, of up to TLY_STREAM_ROW. One kernel
+                          serves all these lengths. */
 } tly_row_facts;
 
 typedef struct tly_lane_facts {

@@ -54,7 +54,13 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
     const int is_even = g->length == TLY_EVEN_ROW ||
                         (!goes_on && g->length <= TLY_MEDIUM_ROW && g->length % TLY_EVEN_STEP == 0);
     const int is_short = g->length <= TLY_SHORT_ROW || (dense && is_even && !serial);
-    if (p->interleave > 1 || (p->carry && g->length == 0)) {
+    if (p->interleave > 1) {
+        const int narrow = tly_element_bytes(p, TLY_OUT) < 4 && p->acc != TALLY_F32;
+        const int64_t most = narrow ? TLY_STREAM_NARROW : TLY_STREAM_ROW;
+        p->rows.is_medium = dense && !p->carry && !p->segmented && g->length <= most;
+        return;
+    }
+    if (p->carry && g->length == 0) {
         return;
     }
     /* Short ones go side by side: states of rows are vectors then, and indices are the same in all

@@ -15,6 +15,13 @@
 #define TLY_SHORT_ROW 64
 #define TLY_EVEN_ROW 128
 #define TLY_EVEN_STEP 32
+/* Dense rows of interleaved scans of up to so many elements are one stream, and those of narrow
+ * integers of TLY_STREAM_NARROW. Of a copy, row by row and as a stream: f32 of 2x3, 7x3, 14x3,
+ * 56x3, 30x4, 30x8 AVX-512 .04, .13, .26, .63, .63, .79 and .97, .98, .94, .94, 1.0, 1.0, AVX2 .05,
+ * .16, .28, .56, .64, .87 and .51, .53, .56, .63, .63, .93; cummax of i8 of 7x3, 60x4 AVX-512 .05,
+ * .44 and .21, .32 (Zen 5). */
+#define TLY_STREAM_ROW 512
+#define TLY_STREAM_NARROW 64
 
 /* Longer dense rows, up to this many elements, share one kernel for all other lengths. */
 #define TLY_MEDIUM_ROW 255
@@ -59,15 +66,16 @@ static inline int tly_takes_transposed(int64_t lanes)
 
 /* Whether packed lanes around an axis are few enough to be one row of interleaved scans. Devices do
  * without those that have states or heads, or apply factors, and all without states of segments.
- * Pieces that go on with each other's states have one form, long or short. */
-static inline int tly_takes_interleaved(const tly_problem *p, int is_device, int64_t length,
-                                        int64_t lanes)
+ * Pieces that go on with each other's states have one form, long or short. `is_stream`: rows may
+ * lie one behind the other. */
+static inline int tly_takes_interleaved(const tly_problem *p, int is_device, int is_stream,
+                                        int64_t length, int64_t lanes)
 {
     enum { LEAST = 64 }; /* elements of a row that vectors pay for */
     const int is_other = p->carry || p->resets || p->segmented || tly_ops[p->op].has_coef;
     return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL &&
            !tly_tells_index(p->op) && !(p->carry && p->segmented) &&
-           (!is_other || (!is_device && (p->carry || length * lanes >= LEAST)));
+           (!is_other || (!is_device && (p->carry || is_stream || length * lanes >= LEAST)));
 }
 
 /* Whether lanes that lie `step` reduced elements apart are worth TLY_REDUCED_LANES. `ordered`: the

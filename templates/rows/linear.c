@@ -35,12 +35,13 @@ static kir_value segment_from(tly_linear *k, kir_value from)
     return next;
 }
 
-_Static_assert(TLY_LINEAR_MOST_VECTORS *TLY_MOST_LANES *TLY_MAX_INTERLEAVE <= TLY_HEADS_BLOCK,
+_Static_assert(TLY_LINEAR_MOST_VECTORS *TLY_MOST_LANES *TLY_MAX_INTERLEAVE <=
+                   TLY_HEADS_BLOCK - TLY_STREAM_ROW,
                "a block has whole steps, whatever the plan is");
 
-static int64_t heads_block(const tly_linear *k)
+static int64_t heads_block(const tly_linear *k, int64_t most)
 {
-    return tly_heads_block(k->c, (int64_t)k->c->plan->vectors * k->c->lanes);
+    return tly_heads_block(k->c, most, (int64_t)k->c->plan->vectors * k->c->lanes);
 }
 
 void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_value next)
@@ -61,7 +62,7 @@ void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_v
         emit_carry(&l, 1, &ended);
         least = add(c, first, imm(c, 1)); /* of segments without elements, too */
     }
-    const int64_t block = heads_block(k);
+    const int64_t block = heads_block(k, TLY_HEADS_BLOCK);
     emit_for(c, &l, first, tly_max(c, end, least), imm(c, block));
     kir_value border = tly_min(c, add(c, l.i, imm(c, block)), end);
     if (has_states)
@@ -172,7 +173,7 @@ static void scan_row(tly_linear *k, kir_value from, kir_value to)
 /* Rows of up to so many positions have one block of heads, which stay for the next row. */
 static int64_t most_marked_once(const tly_linear *k)
 {
-    const int64_t block = heads_block(k);
+    const int64_t block = heads_block(k, TLY_HEADS_BLOCK);
     return k->chunk > 0 && k->chunk < block ? k->chunk : block;
 }
 
@@ -192,6 +193,38 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
              choose(c, is_last, e->end_position, arg(c, KIR_ARG_LENGTH)));
     emit_end(c, &rows);
+    tly_fence(c, k->streams);
+}
+
+/* Short rows of interleaved scans, one behind the other, are one stream, in which each row has a
+ * head. No bit may depend on how tasks are cut: all begin with a vector of all rows', and
+ * with a line of output. */
+static void scan_stream(tly_linear *k, const tly_task_rows *e)
+{
+    tly_build *c = k->c;
+    kir_value length = arg(c, KIR_ARG_LENGTH), scratch = arg(c, KIR_ARG_SCRATCH), zero = imm(c, 0);
+    kir_value rows = choose(c, less(c, zero, arg(c, KIR_ARG_OUTER_RANK)),
+                            kir_get_at(c->b, KIR_ARG_OUTER_SIZE, zero), imm(c, 1));
+    const unsigned line = tly_line(c), unit = line > c->lanes ? line : c->lanes;
+    kir_value first = tly_min(c, tly_round_up(c, e->first_row, unit), rows);
+    kir_value behind = tly_min(c, tly_round_up(c, e->end_row, unit), rows);
+    kir_value end = mul(c, sub(c, behind, first), length), start;
+    const int64_t block = TLY_HEADS_BLOCK - TLY_STREAM_ROW;
+    const tly_place begin = tly_place_in(&k->row, zero, 0);
+    tly_region blocks = { 0 };
+    k->pass = TLY_LINEAR_RESULTS;
+    k->row = tly_row_address(c, first);
+    k->lined = band(c, k->streams, is_lined(k));
+    tly_heads_mark_rows(c, scratch, length, end);
+    for (unsigned i = 0; i < k->history; i++)
+        k->last[i] = kir_splat(c->b, before_row(k, &begin, &start), c->lanes);
+    emit_carry(&blocks, k->history, k->last);
+    emit_for(c, &blocks, zero, end, imm(c, heads_block(k, block)));
+    kir_value into = sub(c, blocks.i, mul(c, udiv(c, blocks.i, length), length));
+    c->heads = ptradd(c, scratch, sub(c, into, blocks.i));
+    kir_value to = tly_min(c, add(c, blocks.i, imm(c, heads_block(k, block))), end);
+    tly_linear_scan_span(k, blocks.i, to);
+    emit_end(c, &blocks);
     tly_fence(c, k->streams);
 }
 
@@ -221,7 +254,8 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
     launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
-    launch->scratch_bytes = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
+    const int is_stream = c->p->interleave > 1 && c->p->rows.is_medium;
+    launch->scratch_bytes = tly_linear_marks_bytes(c);
     if (c->p->interleave > 1)
         launch->scratch_bytes += tly_linear_window_bytes(&k);
     if (tly_linear_has_states(c)) {
@@ -232,7 +266,10 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     tly_region combine = { .state = { &status } }, total = { 0 };
     const tly_task_rows e = tly_rows_of_task(c, chunk);
     if (chunk == 0) {
-        scan_rows(&k, &e);
+        if (is_stream)
+            scan_stream(&k, &e);
+        else
+            scan_rows(&k, &e);
         kir_return(c->b, status);
         return;
     }

@@ -92,7 +92,8 @@ void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_v
 /* ---- interleaved scans (linear_interleaved.c) ---- */
 
 unsigned tly_linear_history(const tly_build *c);
-/* Bytes of scratch. */
+/* Bytes of scratch: of the marks of heads, if there are any, and what one by one takes. */
+int64_t tly_linear_marks_bytes(const tly_build *c);
 int64_t tly_linear_window_bytes(const tly_linear *k);
 /* The results that the next vector's lanes continue, of a vector's results. */
 kir_value tly_linear_newest(tly_build *c, kir_value y);

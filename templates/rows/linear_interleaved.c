@@ -55,6 +55,12 @@ static int64_t faults_at(const tly_linear *k)
     return results_at(k) + (int64_t)(step(k) + TLY_MOST_LANES) * k->c->state_bytes;
 }
 
+int64_t tly_linear_marks_bytes(const tly_build *c)
+{
+    const int is_stream = c->p->interleave > 1 && c->p->rows.is_medium;
+    return c->p->segmented != TLY_SEGMENTED_NOT || is_stream ? TLY_HEADS_BYTES : 0;
+}
+
 int64_t tly_linear_window_bytes(const tly_linear *k)
 {
     const unsigned faults = step(k) + scans(k) + TLY_MOST_LANES;
@@ -65,8 +71,7 @@ int64_t tly_linear_window_bytes(const tly_linear *k)
 static kir_value scratch_at(tly_linear *k, int64_t at)
 {
     tly_build *c = k->c;
-    const int64_t marks = c->p->segmented != TLY_SEGMENTED_NOT ? TLY_HEADS_BYTES : 0;
-    return ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, marks + at));
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tly_linear_marks_bytes(c) + at));
 }
 
 /* ---- vectors ---- */
@@ -158,14 +163,18 @@ static made store_made(tly_linear *k, const kir_value *y, const kir_value *fault
     return m;
 }
 
-/* The result of the vectors where its own scan was in range up to there, else `plain`. */
-static kir_value choose_made(tly_linear *k, const made *m, kir_value i, kir_value plain)
+/* The result of the vectors where its own scan was in range up to there, else `plain`. `head`: i1,
+ * the scan begins with the element; or 0. */
+static kir_value choose_made(tly_linear *k, const made *m, kir_value i, kir_value head,
+                             kir_value plain)
 {
     tly_build *c = k->c;
     const kir_type t = faults_type(c, 1);
     kir_value own = fault_at(c, m->faults, add(c, i, imm(c, scans(k))));
-    kir_value fault = bor(c, kir_load(c->b, t, own, 0, c->acc_bytes),
-                          kir_load(c->b, t, fault_at(c, m->faults, i), 0, c->acc_bytes));
+    kir_value before = kir_load(c->b, t, fault_at(c, m->faults, i), 0, c->acc_bytes);
+    if (head != 0)
+        before = choose(c, head, constant(c, t, 0), before);
+    kir_value fault = bor(c, kir_load(c->b, t, own, 0, c->acc_bytes), before);
     kir_store(c->b, own, 0, fault, c->acc_bytes, 0);
     return choose(c, equal(c, fault, constant(c, t, TLY_LINEAR_FAULTS)), plain,
                   tly_states_load(c, tly_states_at(c, m->results, i), 0, 1));
@@ -182,8 +191,9 @@ static void scan_window(tly_linear *k, kir_value from, kir_value to, const made 
     kir_value element = tly_element(c, &here, tly_load(c, tly_linear_input_at(k, l.i), 0, 1));
     kir_value before = tly_states_load(c, tly_states_at(c, window, i), 0, 1);
     kir_value y = tly_advance(c, &here, before, element);
+    kir_value alone = element, head = tly_has_heads(c) ? tly_take_head(c, &alone) : 0;
     if (m != NULL)
-        y = choose_made(k, m, i, y);
+        y = choose_made(k, m, i, head, y);
     tly_linear_show_one(k, l.i, before, element, y);
     tly_states_store(c, tly_states_at(c, window, add(c, i, imm(c, scans(k)))), 0, y);
     emit_end(c, &l);

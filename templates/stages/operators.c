@@ -136,9 +136,12 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
 {
     if (!tly_has_heads(c))
         return tly_element_alone(c, at, x);
-    kir_value element = tly_element_alone(c, at, x);
-    return tly_give_head(
-        c, element, c->p->resets ? tly_resets(c, at, x) : tly_heads_at(c, at, type_of(c, x).lanes));
+    kir_value element = tly_element_alone(c, at, x), head = 0;
+    if (c->p->resets)
+        head = tly_resets(c, at, x);
+    if (c->heads != 0)
+        head = accumulate(c, KIR_OR, head, tly_heads_at(c, at, type_of(c, x).lanes));
+    return tly_give_head(c, element, head);
 }
 
 kir_value tly_give_head(tly_build *c, kir_value element, kir_value head)

@@ -103,13 +103,13 @@ static void mark(tly_build *c, kir_value position)
     kir_store(c->b, ptradd(c, c->heads, position), 0, marks, 1, 0);
 }
 
-int64_t tly_heads_block(const tly_build *c, int64_t step)
+int64_t tly_heads_block(const tly_build *c, int64_t most, int64_t step)
 {
     const int64_t scans = c->p->interleave;
     int64_t whole = step;
     while (whole % scans != 0)
         whole += step;
-    return TLY_HEADS_BLOCK / whole * whole;
+    return most / whole * whole;
 }
 
 /* Segments whose heads lie before `to`, several at a time: one comparison for all, as the last head
@@ -130,16 +130,34 @@ static void mark_groups(tly_build *c, tly_heads *h, kir_value to)
     emit_end(c, &l);
 }
 
-void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
+static void clear_marks(tly_build *c, kir_value marks, kir_value bytes)
 {
     const kir_type words = KIR_TYPE(KIR_I64, 8);
+    tly_region clear = { 0 };
+    emit_for(c, &clear, imm(c, 0), bytes, imm(c, 64));
+    kir_store(c->b, ptradd(c, marks, clear.i), 0, constant(c, words, 0), 8, 0);
+    emit_end(c, &clear);
+}
+
+void tly_heads_mark_rows(tly_build *c, kir_value scratch, kir_value length, kir_value end)
+{
+    tly_region each = { 0 };
+    kir_value block = imm(c, TLY_HEADS_BLOCK), bytes = imm(c, TLY_HEADS_BYTES - TLY_HEADS_BLOCK);
+    end = tly_min(c, end, block);
+    c->heads = scratch;
+    clear_marks(c, scratch, add(c, end, bytes));
+    emit_for(c, &each, imm(c, 0), end, length);
+    mark(c, each.i);
+    emit_end(c, &each);
+}
+
+void tly_heads_mark(tly_build *c, tly_heads *h, kir_value from, kir_value to)
+{
     kir_value one = imm(c, 1);
-    tly_region wanted = { .state = { &h->next } }, clear = { 0 };
+    tly_region wanted = { .state = { &h->next } };
     c->heads = ptradd(c, h->marks, sub(c, imm(c, 0), from));
     emit_unless(c, &wanted, h->again);
-    emit_for(c, &clear, imm(c, 0), imm(c, TLY_HEADS_BYTES), imm(c, 64));
-    kir_store(c->b, ptradd(c, h->marks, clear.i), 0, constant(c, words, 0), 8, 0);
-    emit_end(c, &clear);
+    clear_marks(c, h->marks, imm(c, TLY_HEADS_BYTES));
     if (h->stateful == NULL)
         mark_groups(c, h, to);
     kir_value position = tly_segment_head(c, h->next), here = less(c, position, to);
