@@ -171,12 +171,12 @@ Test(cli, states_and_result_appear_together)
 static void expect_stream(const char *word, int along, const char *descr, size_t element,
                           const void *data)
 {
-    enum { ROWS = 6, LENGTH = 40 };
+    enum { ROWS = 16, LENGTH = 40 }; /* fewer columns go along the axis, in vectors */
     static const int cuts[] = { 0, 1, 17, 17, 40 };
     static char whole[ROWS * LENGTH * 8], joined[ROWS * LENGTH * 8], piece[ROWS * LENGTH * 8];
     static char file[sizeof piece + 256], state[1024], last[1024];
     const size_t bytes = ROWS * LENGTH * element;
-    const char *shape = along ? "(6, 40)" : "(40, 6)";
+    const char *shape = along ? "(16, 40)" : "(40, 16)";
     char line[256], count[32];
     tly_put_npy("all.npy", descr, "False", shape, data, bytes);
     snprintf(line, sizeof line, "run %s=out all.npy -o out.npy --carry-out all_end.npy", word);
@@ -192,7 +192,7 @@ static void expect_stream(const char *word, int along, const char *descr, size_t
             memcpy(piece + (size_t)r * width, (const char *)data + first + (size_t)r * pitch,
                    width);
         }
-        snprintf(count, sizeof count, along ? "(6, %d)" : "(%d, 6)", n);
+        snprintf(count, sizeof count, along ? "(16, %d)" : "(%d, 16)", n);
         tly_put_npy("piece.npy", descr, "False", count, piece, (size_t)rows * width);
         snprintf(line, sizeof line, "run %s=in+out piece.npy -o out.npy%s --carry-out state.npy",
                  word, k > 0 ? " carry_in=state.npy" : "");
@@ -211,9 +211,9 @@ static void expect_stream(const char *word, int along, const char *descr, size_t
 
 Test(cli, streams_in_pieces)
 {
-    float reals[240];
-    int32_t integers[240];
-    for (int i = 0; i < 240; i++) {
+    float reals[640];
+    int32_t integers[640];
+    for (int i = 0; i < 640; i++) {
         reals[i] = sinf((float)i) + 1.25f;
         integers[i] = i * 7919 % 1000 - 300;
     }

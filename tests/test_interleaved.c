@@ -187,7 +187,8 @@ Test(interleaved, no_row_depends_on_others, .timeout = 120)
         "linrec:f32:%dx%dx%d:axis=1,coef=x,reset=x<0.55",
         "cummax:f32:%dx%dx%d:axis=1",
     };
-    static const int lengths[] = { 2, 3, 7, 16, LONGEST }, columns[] = { 2, 3, 4, 7, 8, 11, MOST };
+    static const int lengths[] = { 2, 3, 7, 16, LONGEST },
+                     columns[] = { 1, 2, 3, 4, 7, 8, 11, MOST };
     tally_context *context = open_many();
     for (size_t w = 0; w < COUNT(rows); w++)
         for (size_t level = 0; level < COUNT(levels); level++)

@@ -197,6 +197,8 @@ int32_t tly_rows_period(int32_t unit, int32_t lanes);
 int tly_are_packed(const tly_problem *p);
 /* Whether a recurrence goes along rows in vectors, as that is faster (limits_linear.c). */
 int tly_linear_serves(const tly_problem *p);
+/* 1: short dense rows are one stream of vectors, in which each has a head. */
+int tly_linear_streams(const tly_problem *p, const tly_target *t);
 /* SHORT: vectors of whole lines of output and of whole rows of several vectors each; 0: they are
  * many. */
 int tly_short_vectors_by_rows(const tly_problem *p, int lanes);

@@ -62,12 +62,24 @@ int tly_linear_serves(const tly_problem *p)
     return refuses(p) == NULL && !has_slow_states(p) && (is_long || (p->carry && !p->segmented));
 }
 
+/* Rows of one scan are so on targets that have masks in registers of their own. */
+int tly_linear_streams(const tly_problem *p, const tly_target *t)
+{
+    const int is_alone = tly_operator_of(p)->applies || p->resets;
+    if (refuses(p) != NULL || !p->rows.contiguous || p->carry || p->segmented || tly_has_index(p))
+        return 0;
+    return p->interleave > 1
+               ? p->rows.is_medium
+               : is_alone && t->has_mask_registers && (p->rows.length > 0 || p->rows.is_medium);
+}
+
 int tly_linear_cuts(const tly_problem *p)
 {
     const int joins = tly_operator_of(p)->parts == 1 || tly_has_index(p);
     const int is_plain = joins && !p->carry && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
-    return p->interleave == 1 && p->rows.length == 0 && p->rows.least == 0 &&
-           (is_plain || p->segmented);
+    const int is_long = p->rows.length == 0 && p->rows.least == 0 && !p->rows.is_medium;
+    return p->interleave == 1 &&
+           (p->segmented ? p->rows.length == 0 && p->rows.least == 0 : is_long && is_plain);
 }
 
 int tly_linear_goes_apart(const tly_problem *p)

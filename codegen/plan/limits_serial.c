@@ -56,7 +56,7 @@ static int is_wanted(const tly_problem *p, const tly_target *t)
     const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || p->segmented ||
                          p->resets;
     return p->order == TALLY_ORDER_SERIAL || takes_chains(p, t) ||
-           (is_other && !tly_linear_serves(p));
+           (is_other && !tly_linear_serves(p) && !tly_linear_streams(p, t));
 }
 
 const tly_template_limits tly_serial_limits = {

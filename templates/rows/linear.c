@@ -196,7 +196,7 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     tly_fence(c, k->streams);
 }
 
-/* Short rows of interleaved scans, one behind the other, are one stream, in which each row has a
+/* Short rows that lie one behind the other are one stream, in which each row has a
  * head. No bit may depend on how tasks are cut: all begin with a vector of all rows', and
  * with a line of output. */
 static void scan_stream(tly_linear *k, const tly_task_rows *e)
@@ -249,14 +249,14 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     tly_linear k = { .c = c,
                      .chunk = chunk,
                      .history = tly_linear_history(c),
+                     .is_stream = tly_linear_streams(c->p, c->t),
                      .apart = chunk > 0 && tly_linear_goes_apart(c->p),
                      .streams = tly_streams(c) };
     kir_value status = imm(c, 0), mode = arg(c, KIR_ARG_MODE);
     launch->chunk = chunk;
     launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
-    const int is_stream = c->p->interleave > 1 && c->p->rows.is_medium;
-    launch->scratch_bytes = tly_linear_marks_bytes(c);
-    if (c->p->interleave > 1)
+    launch->scratch_bytes = tly_linear_marks_bytes(&k);
+    if (c->p->interleave > 1 || k.is_stream)
         launch->scratch_bytes += tly_linear_window_bytes(&k);
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);
@@ -266,7 +266,7 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     tly_region combine = { .state = { &status } }, total = { 0 };
     const tly_task_rows e = tly_rows_of_task(c, chunk);
     if (chunk == 0) {
-        if (is_stream)
+        if (k.is_stream)
             scan_stream(&k, &e);
         else
             scan_rows(&k, &e);

@@ -63,6 +63,7 @@ typedef struct tly_linear {
     int64_t chunk;     /* rows are cut in so many elements, each with a total; 0: they are not */
     int apart;         /* 1: the segment that goes on beyond a chunk is scanned apart from others */
     int is_silent;     /* 1: results are not stored */
+    int is_stream;     /* 1: rows lie one behind the other in one stream of vectors */
     tly_row row;       /* position 0 */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
@@ -93,7 +94,7 @@ void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_v
 
 unsigned tly_linear_history(const tly_build *c);
 /* Bytes of scratch: of the marks of heads, if there are any, and what one by one takes. */
-int64_t tly_linear_marks_bytes(const tly_build *c);
+int64_t tly_linear_marks_bytes(const tly_linear *k);
 int64_t tly_linear_window_bytes(const tly_linear *k);
 /* The results that the next vector's lanes continue, of a vector's results. */
 kir_value tly_linear_newest(tly_build *c, kir_value y);

@@ -55,10 +55,10 @@ static int64_t faults_at(const tly_linear *k)
     return results_at(k) + (int64_t)(step(k) + TLY_MOST_LANES) * k->c->state_bytes;
 }
 
-int64_t tly_linear_marks_bytes(const tly_build *c)
+int64_t tly_linear_marks_bytes(const tly_linear *k)
 {
-    const int is_stream = c->p->interleave > 1 && c->p->rows.is_medium;
-    return c->p->segmented != TLY_SEGMENTED_NOT || is_stream ? TLY_HEADS_BYTES : 0;
+    const int has_marks = k->c->p->segmented != TLY_SEGMENTED_NOT || k->is_stream;
+    return has_marks ? TLY_HEADS_BYTES : 0;
 }
 
 int64_t tly_linear_window_bytes(const tly_linear *k)
@@ -71,7 +71,7 @@ int64_t tly_linear_window_bytes(const tly_linear *k)
 static kir_value scratch_at(tly_linear *k, int64_t at)
 {
     tly_build *c = k->c;
-    return ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tly_linear_marks_bytes(c) + at));
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tly_linear_marks_bytes(k) + at));
 }
 
 /* ---- vectors ---- */

@@ -187,7 +187,8 @@ static void do_again(tly_linear *k, kir_value i, const tly_linear_products *v, u
     tly_build *c = k->c;
     kir_value end = add(c, i, imm(c, (int64_t)n * c->lanes));
     const int by_elements = n == 1 || !tly_checks_products(c);
-    if (by_elements && c->p->interleave > 1 && (adds(c) || tly_checks_products(c))) {
+    const int several = c->p->interleave > 1 || k->is_stream;
+    if (by_elements && several && (adds(c) || tly_checks_products(c))) {
         kir_value y[MOST_VECTORS] = { 0 }, faults[MOST_VECTORS] = { 0 };
         for (unsigned j = 0; j < n; j++) {
             y[j] = v[j].results;
