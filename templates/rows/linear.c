@@ -196,9 +196,8 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     tly_fence(c, k->streams);
 }
 
-/* Short rows that lie one behind the other are one stream, in which each row has a
- * head. No bit may depend on how tasks are cut: all begin with a vector of all rows', and
- * with a line of output. */
+/* Short rows that lie one behind the other are one stream, in which each row has a head. No bit may
+ * depend on how tasks are cut: all begin with a vector of all rows', and with a line of output. */
 static void scan_stream(tly_linear *k, const tly_task_rows *e)
 {
     tly_build *c = k->c;
