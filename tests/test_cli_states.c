@@ -26,6 +26,7 @@ static void put_files(void)
     tly_put_npy("wide.npy", "<f8", "False", "(2, 1)", x, 16);
     tly_put_npy("row.npy", "<f4", "False", "(1, 2)", start, sizeof start);
     tly_put_npy("short.npy", "<f4", "False", "(2, 1)", start, 4);
+    tly_put_npy("i.npy", "<i4", "False", "(2, 1)", x, 8);
     tly_write_file("start.csv", "10\n20\n", 6);
     tly_write_file("start.bin", start, sizeof start);
 }
@@ -52,6 +53,11 @@ Test(cli, states_of_every_kind)
     tly_expect_npy(NULL, "<f4", "(2, 1)", short_ends, sizeof short_ends);
     tly_expect_success("/dev/null", "run cumsum:axis=1,carry=in x.npy");
     cr_expect_str_eq(tly_last.out, "[[ 2.  3.  6.]\n [ 5.  8. 16.]]\n");
+    tly_expect_success("/dev/null", "run cumsum:axis=1,carry=in x.npy carry_in=5");
+    cr_expect_str_eq(tly_last.out, "[[ 7.  8. 11.]\n [10. 13. 21.]]\n");
+    tly_expect_success("/dev/null", "run cumprod:axis=0,every=1,carry=in+out x.npy carry_in=-.5 "
+                                    "--carry-out end.npy");
+    cr_expect_str_eq(tly_last.out, "[[-1.  -0.5 -1.5]\n [-2.5 -1.5 -4. ]]\n");
     tly_expect_success("/dev/null", "run cumsum:axis=1,carry=in+out x.npy --in-place "
                                     "carry_in=start.npy --carry-out=start.npy");
     tly_expect_npy("start.npy", "<f4", "(2, 1)", ends, sizeof ends);
@@ -113,6 +119,10 @@ Test(cli, states_that_contradict)
           "'cumsum:axis=1,carry=in+out'" },
         { "cumsum:axis=1,carry=in x.npy carry_in=", "carry_in", "nothing stands behind" },
         { "cumsum:axis=1,carry=in x.npy --raw carry_in=f32", "carry_in", "missing" },
+        { "cumsum:axis=1,carry=in x.npy carry_in=5 --raw carry_in=f32:2x1", "carry_in", "./5" },
+        { "cumsum:axis=1,carry=in i.npy carry_in=3000000000", "carry_in", "too large for i32" },
+        { "cumsum:axis=1,carry=in i.npy carry_in=1.5", "carry_in", "1.5 is no i32" },
+        { "cumlogsumexp:axis=1,carry=in x.npy carry_in=0", "carry_in", "is several" },
         { "cumsum:axis=1,carry=in x.npy carry_in=wide.npy", "carry_in", "holds f64" },
         { "cumsum:axis=1,carry=in x.npy carry_in=row.npy", "carry_in", "holds 1x2" },
         { "cumsum:axis=1,carry=in x.npy carry_in=x.npy", "carry_in", "holds 2x3" },

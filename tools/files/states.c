@@ -3,6 +3,7 @@
 #include "states.h"
 
 #include "../common/about.h"
+#include "csv.h"
 
 #include <string.h>
 
@@ -53,6 +54,25 @@ static int refuse_unnamed(const char *word, const char *field, const char *argum
     return EXIT_USAGE;
 }
 
+static tly_csv_field field_of(const tly_states *s)
+{
+    return (tly_csv_field){ s->given, s->given + strlen(s->given) };
+}
+
+/* Whether FILE|NUMBER is a number, and then whether it can be one. */
+static int look_at(tly_states *s, tly_report *report)
+{
+    double any;
+    s->is_number = tly_csv_number(field_of(s), TALLY_F64, &any) != TLY_CSV_NO_NUMBER;
+    if (s->is_number && s->raw) {
+        tly_refuse(report, EXIT_USAGE, "carry_in", "%s is a number, and --raw describes a file",
+                   s->given);
+        tly_hint(report, "if it is a file's name, type ./%s", s->given);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
 int tly_states_match(tly_states *s, const char *verb, const char *word, const char *in,
                      tly_report *report)
 {
@@ -79,7 +99,7 @@ int tly_states_match(tly_states *s, const char *verb, const char *word, const ch
                  quote, word, quote, in);
         return EXIT_USAGE;
     }
-    return EXIT_DONE;
+    return s->given ? look_at(s, report) : EXIT_DONE;
 }
 
 /* ---- shapes ---- */
@@ -138,6 +158,26 @@ static int open_file(tly_states *s, tly_report *report)
     return EXIT_DONE;
 }
 
+static int read_number(tly_states *s, int32_t rank, tally_dtype dtype, tly_report *report)
+{
+    if (s->rank > rank) {
+        tly_refuse(report, EXIT_USAGE, "carry_in",
+                   "%s is one number, and a state of this operator is several", s->given);
+        tly_hint(report, "--carry-out writes such states. If it is a file's name, type ./%s",
+                 s->given);
+        return EXIT_USAGE;
+    }
+    const tly_csv_outcome outcome = tly_csv_number(field_of(s), dtype, s->number);
+    if (outcome == TLY_CSV_NUMBER) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_USAGE, "carry_in", "%s is %s %s", s->given,
+               outcome == TLY_CSV_TOO_LARGE ? "too large for" : "no", tally_dtype_name(dtype));
+    tly_hint(report, "the word's states have this dtype. If it is a file's name, type ./%s",
+             s->given);
+    return EXIT_USAGE;
+}
+
 int tly_states_place(tly_states *s, const tally_descriptor *descriptor, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
@@ -152,7 +192,9 @@ int tly_states_place(tly_states *s, const tally_descriptor *descriptor, tly_repo
     for (int32_t k = 0; k < s->rank; k++) {
         s->bytes *= (size_t)s->sizes[k]; /* at most twice the input's elements, of 8 bytes each */
     }
-    return s->given ? open_file(s, report) : EXIT_DONE;
+    return s->is_number ? read_number(s, descriptor->rank, s->dtype, report)
+           : s->given   ? open_file(s, report)
+                        : EXIT_DONE;
 }
 
 /* ---- elements ---- */
@@ -169,8 +211,8 @@ static int reorder(tly_states *s, tly_report *report)
     const tly_npy *npy = &s->input.npy;
     const size_t element = tally_dtype_bytes(s->dtype);
     int64_t index[TALLY_MAX_CARRY_RANK] = { 0 };
-    s->reordered = tly_memory_get(s->bytes);
-    if (!s->reordered) {
+    s->made = tly_memory_get(s->bytes);
+    if (!s->made) {
         return refuse_memory(s, report);
     }
     for (int64_t i = 0; i < npy->count; i++) {
@@ -178,19 +220,37 @@ static int reorder(tly_states *s, tly_report *report)
         for (int k = npy->rank - 1; k >= 0; k--) {
             at = at * npy->sizes[k] + index[k];
         }
-        memcpy(s->reordered + (size_t)i * element,
-               (const char *)s->input.data + (size_t)at * element, element);
+        memcpy(s->made + (size_t)i * element, (const char *)s->input.data + (size_t)at * element,
+               element);
         for (int k = npy->rank - 1; k >= 0 && ++index[k] == npy->sizes[k]; k--) {
             index[k] = 0;
         }
     }
-    s->from = s->reordered;
+    s->from = s->made;
+    return EXIT_DONE;
+}
+
+/* The number for each scan. */
+static int repeat(tly_states *s, tly_report *report)
+{
+    const size_t element = tally_dtype_bytes(s->dtype);
+    s->made = tly_memory_get(s->bytes);
+    if (!s->made) {
+        return refuse_memory(s, report);
+    }
+    for (size_t at = 0; at < s->bytes; at += element) {
+        memcpy(s->made + at, s->number, element);
+    }
+    s->from = s->made;
     return EXIT_DONE;
 }
 
 int tly_states_load(tly_states *s, tly_report *report)
 {
-    if (s->given) {
+    if (s->is_number && repeat(s, report)) {
+        return EXIT_MEMORY;
+    }
+    if (s->given && !s->is_number) {
         const int status = tly_input_load(&s->input, report);
         if (status) {
             return status;
@@ -217,6 +277,6 @@ int tly_states_check(const tly_states *s, tly_report *report)
 void tly_states_close(tly_states *s)
 {
     tly_input_close(&s->input);
-    tly_memory_free(s->reordered, s->bytes);
+    tly_memory_free(s->made, s->bytes);
     tly_memory_free(s->to, s->bytes);
 }
