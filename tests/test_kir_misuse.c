@@ -126,7 +126,7 @@ static void misuse_tuple_of_tuples(kir_builder *b)
 
 static void misuse_tuple_parts(kir_builder *b)
 {
-    kir_value one = kir_int(b, 1), v[KIR_MAX_PARTS + 1] = { one, one, one, one };
+    kir_value one = kir_int(b, 1), v[KIR_MAX_PARTS + 1] = { one, one, one, one, one };
     kir_tuple(b, COUNT(v), v);
 }
 
@@ -176,7 +176,7 @@ Test(kir, misuse_is_an_error_at_the_end)
         { misuse_tuple_condition, "select: operand 0 is of other parts than the rest" },
         { misuse_tuple_mixed, "insert: operand 1 is of other parts than the rest" },
         { misuse_tuple_of_tuples, "tuple: part 0 is no single value" },
-        { misuse_tuple_parts, "tuple: parts are 1 to 3" },
+        { misuse_tuple_parts, "tuple: parts are 1 to 4" },
         { misuse_tuple_part, "tuple: part 2 of 2" },
         { misuse_tuple_next, "for: a value's parts are not what they were before" },
         { misuse_tuple_else, "if: a value's parts are not what they were before" },

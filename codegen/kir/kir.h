@@ -173,10 +173,10 @@ void kir_free(kir_kernel *kernel);
 kir_type kir_type_of(const kir_builder *b, kir_value v); /* of a tuple: of its first part */
 uint32_t kir_workgroup_of(const kir_builder *b);         /* 0: a kernel for CPUs */
 
-/* Up to three values under one handle, which no instruction sees: select, splat, extract,
+/* Up to four values under one handle, which no instruction sees: select, splat, extract,
  * insert, shuffle, keep, from_lane, and what loops and ifs carry and yield, take tuples, and
  * treat each part alike; all else given a tuple is a fault. A tuple of one part is that value. */
-#define KIR_MAX_PARTS 3
+#define KIR_MAX_PARTS 4
 kir_value kir_tuple(kir_builder *b, unsigned parts, const kir_value *v);
 unsigned kir_parts(const kir_builder *b, kir_value v); /* of what is no tuple: 1 */
 kir_value kir_part(kir_builder *b, kir_value v, unsigned i);

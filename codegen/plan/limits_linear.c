@@ -26,7 +26,7 @@ static int is_dense(int step)
 static const char *refuses(const tly_problem *p)
 {
     const int heads = p->segmented || p->resets;
-    const int together = p->interleave > 1 && (p->carry || p->rows.is_medium);
+    const int together = p->interleave > 1 && (p->carry || p->uneven || p->rows.is_medium);
     const int is_other = tly_operator_of(p)->applies || tly_has_index(p) || heads || together;
     return !is_other             ? "linear: recurrences, indices, heads, and few columns "
                                    "that are short or have states"

@@ -104,6 +104,7 @@ static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS             ? "rows: the axis is not innermost"
            : p->segmented || p->resets     ? "rows: the axis is not cut"
+           : p->uneven                     ? "rows: operands lie as the input does"
            : p->carry && p->interleave > 1 ? "rows: states go on in rows of one scan"
            : p->rows.is_medium && p->interleave > 1
                ? "rows: short rows of interleaved scans are one stream"

@@ -331,14 +331,15 @@ static int64_t extended(int64_t elements, const tly_dim *dims, int32_t count, in
 
 /* Elements of an operand that a run reads, each counted once. A scalar stays in a register and
  * counts as none. */
-static int64_t touched(const tly_geometry *g, int operand)
+static int64_t touched(const tly_problem *p, const tly_geometry *g, int operand)
 {
     const tly_tensor_place *place = &g->tensor[operand];
+    const int64_t scans = tly_is_uneven(p, operand) ? p->interleave : 1;
     if (place->high <= place->low) {
         return 0;
     }
-    int64_t elements = tly_multiply(place->axis != 0 ? g->length : 1,
-                                    place->lane != 0 ? g->inner : 1);
+    int64_t elements = tly_multiply(place->axis != 0 ? g->length / scans : 1,
+                                    place->lane != 0 ? g->inner * scans : 1);
     elements = extended(elements, g->outer, g->outer_rank, operand);
     elements = extended(elements, g->reduced, g->reduced_rank, operand);
     return tly_smaller(elements, tly_subtract(place->high, place->low - 1));
@@ -348,7 +349,7 @@ static int64_t operand_bytes(const tly_problem *p, const tly_geometry *g)
 {
     int64_t bytes = 0;
     for (int t = TLY_FIRST_OPERAND; t < tly_tensors_of(p); t++) {
-        bytes = tly_add(bytes, tly_multiply(touched(g, t), tly_element_bytes(p, t)));
+        bytes = tly_add(bytes, tly_multiply(touched(p, g, t), tly_element_bytes(p, t)));
     }
     return bytes;
 }

@@ -199,7 +199,7 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
         const tally_operand *o = &full->operands[i];
         tly_tensor_place *place = &g->tensor[t];
         p->tensor[t].dtype = (uint8_t)o->dtype;
-        p->tensor[t].step = literal(along->stride[t], 1);
+        p->tensor[t].step = tly_is_uneven(p, t) ? 1 : literal(along->stride[t], 1);
         (void)tly_operand_strides(full, i, strides);
         tly_extent(full->rank, full->sizes, strides, o->offset, &place->low, &place->high);
         for (int32_t d = 0; d < full->rank; d++) {
@@ -277,7 +277,7 @@ static int64_t size_of(int64_t stride)
 static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
-    p->interleave = (uint8_t)unit;
+    p->interleave = (uint8_t)unit & 15;
     p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
                                                            : literal(s->axis.stride[TLY_OUT], 1);
@@ -288,6 +288,11 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
                          size_of(p->tensor[TLY_OUT].step) == 1 &&
                          (s->count == 0 ||
                           (s->count == 1 && is_even(&s->dims[0], &s->axis, 1, 0, s->elements)));
+    for (int t = TLY_FIRST_OPERAND; t < s->elements; t++) {
+        if (tly_is_uneven(p, t) && s->axis.stride[t] != 0) {
+            p->rows.contiguous = 0;
+        }
+    }
     g->inner = 1;
     s->along = s->axis;
 }
@@ -333,8 +338,19 @@ static int packed_block(const shape *s, const tly_dim *lane)
         size_of(s->axis.stride[TLY_IN]) != lane->size) {
         return 0;
     }
-    const int direction = s->axis.stride[TLY_IN] > 0 ? 1 : -1;
-    return is_even(&s->axis, lane, direction, TLY_FIRST_OPERAND, s->elements) ? direction : 0;
+    return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
+}
+
+/* tly_problem.uneven, of such a block. */
+static uint8_t uneven_operands(const shape *s, const tly_dim *lane, int direction)
+{
+    unsigned uneven = 0;
+    for (int t = TLY_FIRST_OPERAND; t < s->elements && direction != 0; t++) {
+        if (!is_even(&s->axis, lane, direction, t, t + 1)) {
+            uneven |= 1u << (t - TLY_FIRST_OPERAND);
+        }
+    }
+    return uneven & 15;
 }
 
 /* Axis and lanes become one row, in which the lanes' scans take turns. */
@@ -346,7 +362,11 @@ static void interleave(shape *s, int direction, tly_problem *p, tly_geometry *g)
     }
     int64_t unit = lane->size;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) { /* after a flip lanes run as the axis does */
-        s->axis.stride[t] = lane->stride[t];
+        if (tly_is_uneven(p, t)) {
+            g->tensor[t].lane = lane->stride[t];
+        } else {
+            s->axis.stride[t] = lane->stride[t];
+        }
     }
     s->axis.size *= unit;
     s->count--;
@@ -358,13 +378,16 @@ static void find_segmented(shape *s, int is_device, tly_problem *p, tly_geometry
 {
     const tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     const int direction = lane != NULL && s->axis.size > 1 ? packed_block(s, lane) : 0;
+    p->uneven = uneven_operands(s, lane, direction) & 15;
     if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
+        p->uneven = 0;
         set_rows(s, 1, p, g);
         p->rows.contiguous = 0;
     } else if (direction != 0 && tly_takes_interleaved(p, is_device, 0, s->axis.size, lane->size)) {
         interleave(s, direction, p, g);
         p->rows.contiguous = 0;
     } else {
+        p->uneven = 0;
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         p->lanes.packing = TLY_PACKED_NOT;
     }
@@ -395,11 +418,13 @@ static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
         return;
     }
     const int direction = packed_block(s, lane);
+    p->uneven = uneven_operands(s, lane, direction) & 15;
     if (direction == 0 || one ||
         !tly_takes_interleaved(p, is_device, s->count <= 2, s->axis.size, lane->size)) {
-        if (direction != 0) {
+        if (direction != 0 && p->uneven == 0) {
             p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }
+        p->uneven = 0;
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         return;
     }
@@ -433,7 +458,8 @@ static void order_by_distance(shape *s)
 static void set_empty(tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
-    p->rows.contiguous = p->interleave = 1;
+    p->rows.contiguous = 1;
+    p->interleave = 1;
     g->empty = 1;
     for (int t = 0; t < TLY_FIRST_OPERAND; t++) {
         p->tensor[t].step = 1;

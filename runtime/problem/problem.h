@@ -137,8 +137,11 @@ typedef struct tly_problem {
                                from the axis' start */
     uint8_t resets : 1;     /* an expression drops the state before elements */
     uint8_t form;           /* tly_form */
-    uint8_t interleave;     /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
-    uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
+    uint8_t interleave : 4; /* TLY_ROWS: 1 to TLY_MAX_INTERLEAVE; else 1 */
+    /* Of interleaved scans, a bit for each operand that does not lie as the input does: its step is
+     * 1 once a template has laid it so, and tly_tensor_place has both its strides. */
+    uint8_t uneven : 4;
+    uint8_t before, after; /* TLY_STAGES of elements before they are combined, and of results */
     union {
         tly_row_facts rows;        /* TLY_ROWS */
         tly_lane_facts lanes;      /* TLY_COLUMNS, TLY_TRANSPOSED */
@@ -163,6 +166,13 @@ static inline int tly_tensors_of(const tly_problem *p)
         count++;
     }
     return count;
+}
+
+/* Whether a tensor is an operand that lies otherwise than interleaved scans do. */
+static inline int tly_is_uneven(const tly_problem *p, int tensor)
+{
+    return tensor >= TLY_FIRST_OPERAND && tensor < TLY_FIRST_OPERAND + TALLY_MAX_OPERANDS &&
+           (p->uneven >> (tensor - TLY_FIRST_OPERAND) & 1);
 }
 
 /* One beyond the last operand, where the offsets of segments are, if there are any. */
@@ -222,7 +232,7 @@ typedef struct tly_dim {
 /* What only a launch needs of a tensor, in elements. */
 typedef struct tly_tensor_place {
     int64_t axis;      /* TLY_ROWS: the step; else the stride along the axis */
-    int64_t lane;      /* along lanes; 0 for TLY_ROWS */
+    int64_t lane;      /* along lanes; 0 for TLY_ROWS, but for uneven operands */
     int64_t first;     /* index of position 0, from the caller's pointer */
     int64_t low, high; /* lowest and highest index that is accessed; high < low if there is none */
 } tly_tensor_place;

@@ -65,14 +65,15 @@ static inline int tly_takes_transposed(int64_t lanes)
 }
 
 /* Whether packed lanes around an axis are few enough to be one row of interleaved scans. Devices do
- * without those that have states or heads, or apply factors, and all without states of segments.
- * Pieces that go on with each other's states have one form, long or short. `is_stream`: rows may
- * lie one behind the other. */
+ * without those that have states, heads or uneven operands, or apply factors, and all without
+ * states of segments. Pieces that go on with each other's states have one form, long or short.
+ * `is_stream`: rows may lie one behind the other. */
 static inline int tly_takes_interleaved(const tly_problem *p, int is_device, int is_stream,
                                         int64_t length, int64_t lanes)
 {
     enum { LEAST = 64 }; /* elements of a row that vectors pay for */
-    const int is_other = p->carry || p->resets || p->segmented || tly_ops[p->op].has_coef;
+    const int is_other = p->carry || p->resets || p->segmented || p->uneven ||
+                         tly_ops[p->op].has_coef;
     return lanes <= TLY_MAX_INTERLEAVE && p->order != TALLY_ORDER_SERIAL &&
            !tly_tells_index(p->op) && !(p->carry && p->segmented) &&
            (!is_other || (!is_device && (p->carry || is_stream || length * lanes >= LEAST)));

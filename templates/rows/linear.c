@@ -68,9 +68,24 @@ void tly_linear_scan_segments(tly_linear *k, kir_value from, kir_value to, kir_v
     if (has_states)
         tly_linear_states_from(k, &heads, l.i);
     tly_heads_mark(c, &heads, l.i, border);
+    tly_linear_lay(k, equal(c, l.i, first), l.i, border);
     tly_linear_scan_span(k, l.i, border);
     if (has_states)
         tly_linear_end_states(k, &ended, k->chunk > 0 ? tly_min(c, border, to) : border);
+    emit_end(c, &l);
+}
+
+/* A block of uneven operands after another. */
+static void scan_laid(tly_linear *k, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    const int64_t block = heads_block(k, TLY_HEADS_BLOCK);
+    tly_region l = { 0 };
+    tly_linear_carry(k, &l);
+    emit_for(c, &l, from, to, imm(c, block));
+    kir_value border = tly_min(c, add(c, l.i, imm(c, block)), to);
+    tly_linear_lay(k, equal(c, l.i, from), l.i, border);
+    tly_linear_scan_span(k, l.i, border);
     emit_end(c, &l);
 }
 
@@ -78,6 +93,8 @@ static void scan_part(tly_linear *k, kir_value from, kir_value to)
 {
     if (k->c->p->segmented != TLY_SEGMENTED_NOT)
         tly_linear_scan_segments(k, from, to, segment_from(k, from));
+    else if (k->c->p->uneven)
+        scan_laid(k, from, to);
     else
         tly_linear_scan_span(k, from, to);
 }
@@ -187,7 +204,7 @@ static void scan_rows(tly_linear *k, const tly_task_rows *e)
     emit_for(c, &rows, e->first_row, e->end_row, imm(c, 1));
     kir_value is_first = equal(c, rows.i, e->first_row);
     kir_value is_last = equal(c, add(c, rows.i, imm(c, 1)), e->end_row);
-    k->row = tly_row_address(c, rows.i);
+    k->row = k->first = tly_row_address(c, rows.i);
     k->again = band(c, tly_not(c, is_first),
                     less(c, arg(c, KIR_ARG_LENGTH), imm(c, most_marked_once(k) + 1)));
     scan_row(k, choose(c, is_first, e->first_position, imm(c, 0)),
@@ -212,7 +229,7 @@ static void scan_stream(tly_linear *k, const tly_task_rows *e)
     const tly_place begin = tly_place_in(&k->row, zero, 0);
     tly_region blocks = { 0 };
     k->pass = TLY_LINEAR_RESULTS;
-    k->row = tly_row_address(c, first);
+    k->row = k->first = tly_row_address(c, first);
     k->lined = band(c, k->streams, is_lined(k));
     tly_heads_mark_rows(c, scratch, length, end);
     for (unsigned i = 0; i < k->history; i++)
@@ -222,6 +239,7 @@ static void scan_stream(tly_linear *k, const tly_task_rows *e)
     kir_value into = sub(c, blocks.i, mul(c, udiv(c, blocks.i, length), length));
     c->heads = ptradd(c, scratch, sub(c, into, blocks.i));
     kir_value to = tly_min(c, add(c, blocks.i, imm(c, heads_block(k, block))), end);
+    tly_linear_lay(k, equal(c, blocks.i, zero), blocks.i, to);
     tly_linear_scan_span(k, blocks.i, to);
     emit_end(c, &blocks);
     tly_fence(c, k->streams);
@@ -256,7 +274,7 @@ void tly_build_linear(tly_build *c, tly_launch *launch)
     launch->record_bytes = chunk > 0 ? c->state_bytes : 0;
     launch->scratch_bytes = tly_linear_marks_bytes(&k);
     if (c->p->interleave > 1 || k.is_stream)
-        launch->scratch_bytes += tly_linear_window_bytes(&k);
+        launch->scratch_bytes += tly_linear_window_bytes(&k) + tly_linear_uneven_bytes(&k);
     if (tly_linear_has_states(c)) {
         launch->scratch_bytes += tly_linear_states_bytes(c);
         k.given = tly_has_states(c);

@@ -64,7 +64,8 @@ typedef struct tly_linear {
     int apart;         /* 1: the segment that goes on beyond a chunk is scanned apart from others */
     int is_silent;     /* 1: results are not stored */
     int is_stream;     /* 1: rows lie one behind the other in one stream of vectors */
-    tly_row row;       /* position 0 */
+    tly_row row;       /* position 0; of uneven operands, of what is laid */
+    tly_row first;     /* the same, of uneven operands as they lie in memory */
     kir_value streams; /* i1: the tensors are larger than the cache */
     kir_value lined;   /* i1: and the row's lines of output go past it */
     kir_value again;   /* i1: heads are marked, as for the row before, which is one block */
@@ -104,14 +105,21 @@ kir_value tly_linear_continued(tly_linear *k, const kir_value *known, unsigned j
 kir_value tly_linear_shown_before(tly_linear *k, const tly_place *at, kir_value before,
                                   kir_value y);
 
-/* Positions [from, to) one by one. */
+/* Positions [from, to) one by one, up to a vector's. */
 void tly_linear_scan_interleaved(tly_linear *k, kir_value from, kir_value to);
-/* The same of n vectors from position `i` on that left the range: their results, and faults. */
-void tly_linear_scan_faulty(tly_linear *k, kir_value i, const kir_value *y, const kir_value *faults,
-                            unsigned n);
+/* The same of a vector from position `i` on that left the range: its results, and faults. */
+void tly_linear_scan_faulty(tly_linear *k, kir_value i, kir_value y, kir_value faults);
 /* Of words with a carry: the states that a row's scans go on from, and that they hand on. */
 void tly_linear_take_states(tly_linear *k);
 void tly_linear_hand_on_states(tly_linear *k);
+
+/* ---- uneven operands (linear_uneven.c) ---- */
+
+/* Bytes of scratch for those of a block. */
+int64_t tly_linear_uneven_bytes(const tly_linear *k);
+/* Lays those of positions [from, to) as the input lies, a block's at most. `is_first`: i1, the
+ * block is the first of the row. */
+void tly_linear_lay(tly_linear *k, kir_value is_first, kir_value from, kir_value to);
 
 /* ---- steps (linear_steps.c) ---- */
 

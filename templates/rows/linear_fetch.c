@@ -22,7 +22,7 @@ void tly_linear_prefetch(tly_linear *k, kir_value i, unsigned n)
     emit_if(c, &far, k->streams);
     for (int t = 0; t < c->tensors; t++) {
         const int up = c->p->tensor[t].step == 1, down = c->p->tensor[t].step == -1;
-        if (!is_read(c, t) || !(up || down))
+        if (!is_read(c, t) || tly_is_uneven(c->p, t) || !(up || down))
             continue;
         kir_value from = ptradd(c, k->row.at[t], mul(c, i, tly_step(c, t)));
         const int64_t bytes = (int64_t)n * c->lanes * c->bytes[t];

@@ -6,9 +6,9 @@
  * the newest result of that class which element i of the next vector belongs to. Others are
  * vectors, oldest first, which end with the newest result.
  *
- * One by one, elements find these results in scratch, and leave theirs behind them. So goes a step
- * that left the range, but only scans whose own elements did take the plain loop's results: none
- * depends on the scans beside it.
+ * One by one, elements find these results in scratch, and leave theirs behind them. So goes a
+ * vector that left the range, but only scans whose own elements did take the plain loop's results:
+ * none depends on the scans beside it.
  */
 #include "linear.h"
 
@@ -33,18 +33,13 @@ static unsigned margin(const tly_linear *k)
     return is_near(k) ? 0 : k->history * k->c->lanes - scans(k);
 }
 
-/* Elements that go one by one at most. */
-static unsigned step(const tly_linear *k)
-{
-    return (unsigned)k->c->plan->vectors * k->c->lanes;
-}
-
+/* Up to a vector's elements go one by one. */
 static unsigned room(const tly_linear *k)
 {
-    return k->history * k->c->lanes + step(k);
+    return (k->history + 1) * k->c->lanes;
 }
 
-/* Where scratch has the results and the faults of a step that goes once more. */
+/* Where scratch has the results and the faults of a vector that goes once more. */
 static int64_t results_at(const tly_linear *k)
 {
     return (int64_t)(room(k) + TLY_MOST_LANES) * k->c->state_bytes;
@@ -52,7 +47,7 @@ static int64_t results_at(const tly_linear *k)
 
 static int64_t faults_at(const tly_linear *k)
 {
-    return results_at(k) + (int64_t)(step(k) + TLY_MOST_LANES) * k->c->state_bytes;
+    return results_at(k) + (int64_t)(k->c->lanes + TLY_MOST_LANES) * k->c->state_bytes;
 }
 
 int64_t tly_linear_marks_bytes(const tly_linear *k)
@@ -63,7 +58,7 @@ int64_t tly_linear_marks_bytes(const tly_linear *k)
 
 int64_t tly_linear_window_bytes(const tly_linear *k)
 {
-    const unsigned faults = step(k) + scans(k) + TLY_MOST_LANES;
+    const unsigned faults = k->c->lanes + scans(k) + TLY_MOST_LANES;
     return faults_at(k) + (int64_t)faults * k->c->acc_bytes;
 }
 
@@ -132,7 +127,7 @@ static void load_window(tly_linear *k, kir_value window, kir_value count)
         k->last[0] = kir_shuffle(c->b, k->last[0], k->last[0], index, n);
 }
 
-/* What vectors made of a step whose range they left. */
+/* What a vector made that left the range. */
 typedef struct made {
     kir_value results, faults; /* in scratch */
 } made;
@@ -147,23 +142,19 @@ static kir_value fault_at(tly_build *c, kir_value faults, kir_value i)
     return tly_at(c, faults, i, c->acc_bytes);
 }
 
-static made store_made(tly_linear *k, const kir_value *y, const kir_value *faults, unsigned n)
+static made store_made(tly_linear *k, kir_value y, kir_value faults)
 {
     tly_build *c = k->c;
-    const made m = { scratch(k, results_at(k), step(k)), scratch_at(k, faults_at(k)) };
+    const made m = { scratch(k, results_at(k), c->lanes), scratch_at(k, faults_at(k)) };
     for (unsigned i = 0; i < scans(k); i += c->lanes)
         kir_store(c->b, fault_at(c, m.faults, imm(c, i)), 0,
                   constant(c, faults_type(c, c->lanes), 0), c->acc_bytes, 0);
-    for (unsigned j = 0; j < n; j++) {
-        const int64_t at = (int64_t)j * c->lanes;
-        tly_states_store(c, m.results, at, y[j]);
-        kir_store(c->b, fault_at(c, m.faults, imm(c, scans(k) + at)), 0, faults[j], c->acc_bytes,
-                  0);
-    }
+    tly_states_store(c, m.results, 0, y);
+    kir_store(c->b, fault_at(c, m.faults, imm(c, scans(k))), 0, faults, c->acc_bytes, 0);
     return m;
 }
 
-/* The result of the vectors where its own scan was in range up to there, else `plain`. `head`: i1,
+/* The vector's result where its own scan was in range up to there, else `plain`. `head`: i1,
  * the scan begins with the element; or 0. */
 static kir_value choose_made(tly_linear *k, const made *m, kir_value i, kir_value head,
                              kir_value plain)
@@ -209,11 +200,10 @@ void tly_linear_scan_interleaved(tly_linear *k, kir_value from, kir_value to)
     emit_end(k->c, &some);
 }
 
-void tly_linear_scan_faulty(tly_linear *k, kir_value i, const kir_value *y, const kir_value *faults,
-                            unsigned n)
+void tly_linear_scan_faulty(tly_linear *k, kir_value i, kir_value y, kir_value faults)
 {
-    const made m = store_made(k, y, faults, n);
-    scan_window(k, i, add(k->c, i, imm(k->c, (int64_t)n * k->c->lanes)), &m);
+    const made m = store_made(k, y, faults);
+    scan_window(k, i, add(k->c, i, imm(k->c, k->c->lanes)), &m);
 }
 
 /* ---- states ---- */

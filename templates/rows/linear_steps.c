@@ -181,20 +181,16 @@ static int adds(const tly_build *c)
 }
 
 /* A step whose order left the range: products become too small in one of its vectors, most often,
- * so that only this one goes by the plain loop. */
+ * so that only this one goes by the plain loop. Of several scans, too, as vectors begin in the same
+ * places however tasks are cut, and steps do not. */
 static void do_again(tly_linear *k, kir_value i, const tly_linear_products *v, unsigned n)
 {
     tly_build *c = k->c;
     kir_value end = add(c, i, imm(c, (int64_t)n * c->lanes));
-    const int by_elements = n == 1 || !tly_checks_products(c);
     const int several = c->p->interleave > 1 || k->is_stream;
+    const int by_elements = n == 1 || !(several || tly_checks_products(c));
     if (by_elements && several && (adds(c) || tly_checks_products(c))) {
-        kir_value y[MOST_VECTORS] = { 0 }, faults[MOST_VECTORS] = { 0 };
-        for (unsigned j = 0; j < n; j++) {
-            y[j] = v[j].results;
-            faults[j] = tly_linear_faults(c, &v[j]);
-        }
-        tly_linear_scan_faulty(k, i, y, faults, n);
+        tly_linear_scan_faulty(k, i, v->results, tly_linear_faults(c, v));
         return;
     }
     if (by_elements) {

@@ -9,6 +9,7 @@ behind it, and the results are kept. With order="serial" this is done in any cas
 
 import dataclasses
 import functools
+import math
 
 import dask.array
 import numpy
@@ -24,6 +25,7 @@ from ._dask_chunks import (add_task, dtype_of, fit, graph_array, lines, result_d
 # The reduction that makes the total of a chunk; that of linrec is the state behind it.
 _TOTALS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min",
            "cumlogsumexp": "log_sum_exp", "linrec": None}
+_FEW = 15  # columns
 _SCRATCH_BYTES = 1 << 19  # of results that are discarded, so that they stay in a core's cache
 
 
@@ -43,6 +45,9 @@ class _Plan:
 
 def _scan(plan, x, coef, state, carry="carry=in", **buffers):
     """The results of a chunk behind a state, which may be None."""
+    inner = math.prod(x.shape[plan.axis + 1:])
+    if 1 < inner <= _FEW:  # the bits of packed columns are not those of columns that lie apart
+        x = numpy.ascontiguousarray(x)
     return run(plan.op, plan.out, x, coef, f"axis={plan.axis}",
                 "exclusive" if plan.exclusive else None, "reverse" if plan.reverse else None,
                 carry, *_calls.common(plan.order, nan=plan.nan),
