@@ -173,7 +173,7 @@ def test_vmap(rng):
     for axis, f in ((0, lambda v: tj.cumsum(v, 0)), (1, lambda v: tj.cumprod(v, -1, exclusive=True)), (2, tj.sum),
                     (1, lambda v: tj.max(v, 0, True)), (2, lambda v: tj.cumlogsumexp(v, 0, reverse=True))):
         want = np.stack([f(row) for row in np.moveaxis(np.asarray(x), axis, 0)])
-        np.testing.assert_allclose(jax.jit(jax.vmap(f, axis))(x), want, rtol=1e-6)
+        np.testing.assert_allclose(jax.jit(jax.vmap(f, axis))(x), want, rtol=1e-6, atol=1e-6)
     nested = jax.vmap(jax.vmap(tj.cumprod))(x)
     np.testing.assert_allclose(nested, tj.cumprod(x), rtol=1e-6)
 
@@ -181,12 +181,12 @@ def test_vmap(rng):
 def test_vmap_of_operands(rng):
     x, c = (jnp.asarray(a, "float32") for a in rng.standard_normal((2, 3, 4)))
     want = jnp.stack([tj.linrec(x[i], c[0]) for i in range(3)])
-    np.testing.assert_allclose(jax.vmap(tj.linrec, (0, None))(x, c[0]), want, rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(tj.linrec, (0, None))(x, c[0]), want, rtol=1e-6, atol=1e-6)
     want = jnp.stack([tj.linrec(x[0], c[i]) for i in range(3)])
-    np.testing.assert_allclose(jax.vmap(tj.linrec, (None, 0))(x[0], c), want, rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(tj.linrec, (None, 0))(x[0], c), want, rtol=1e-6, atol=1e-6)
     numbers = jnp.asarray([.5, .25, 2])
     want = jnp.stack([tj.linrec(x[0], a) for a in numbers])
-    np.testing.assert_allclose(jax.vmap(tj.linrec, (None, 0))(x[0], numbers), want, rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(tj.linrec, (None, 0))(x[0], numbers), want, rtol=1e-6, atol=1e-6)
 
 
 def test_jit_in_loops():
