@@ -278,6 +278,9 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
     p->interleave = (uint8_t)unit & 15;
+    if (unit == 1) {
+        p->uneven = 0;
+    }
     p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
                                                            : literal(s->axis.stride[TLY_OUT], 1);
@@ -303,6 +306,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     s->along = lane;
     p->form = (uint8_t)form;
     p->interleave = 1;
+    p->uneven = 0;
     p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
                                                                                   : TLY_ANY_STEP;
@@ -380,14 +384,12 @@ static void find_segmented(shape *s, int is_device, tly_problem *p, tly_geometry
     const int direction = lane != NULL && s->axis.size > 1 ? packed_block(s, lane) : 0;
     p->uneven = uneven_operands(s, lane, direction) & 15;
     if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
-        p->uneven = 0;
         set_rows(s, 1, p, g);
         p->rows.contiguous = 0;
     } else if (direction != 0 && tly_takes_interleaved(p, is_device, 0, s->axis.size, lane->size)) {
         interleave(s, direction, p, g);
         p->rows.contiguous = 0;
     } else {
-        p->uneven = 0;
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         p->lanes.packing = TLY_PACKED_NOT;
     }
@@ -424,7 +426,6 @@ static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
         if (direction != 0 && p->uneven == 0) {
             p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }
-        p->uneven = 0;
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         return;
     }
