@@ -5,7 +5,7 @@
  */
 #include "operands.h"
 
-#include "csv.h"
+#include "number.h"
 
 #include <string.h>
 
@@ -122,9 +122,7 @@ static int refuse_number(const tly_operand_input *o, const char *letter, const c
 /* Whether FILE|NUMBER is a number, and then whether it can be one. */
 static int look_at(tly_operand_input *o, const char *letter, tly_report *report)
 {
-    const tly_csv_field field = { o->given, o->given + strlen(o->given) };
-    double any;
-    o->is_number = tly_csv_number(field, TALLY_F64, &any) != TLY_CSV_NO_NUMBER;
+    o->is_number = tly_is_number(o->given);
     if (o->is_number && o->place > TLY_SAYS_NONE) {
         return refuse_number(o, letter, "the word places the operand along axes", report);
     }

@@ -5,7 +5,7 @@
  */
 #include "operands.h"
 
-#include "csv.h"
+#include "number.h"
 
 #include <string.h>
 
@@ -46,18 +46,9 @@ static int read_number(const placing *p)
 {
     tly_operand_input *o = p->input;
     const tally_dtype dtype = (tally_dtype)p->operand->dtype;
-    const tly_csv_field field = { o->given, o->given + strlen(o->given) };
-    const tly_csv_outcome outcome = tly_csv_number(field, dtype, &o->number);
-    if (outcome == TLY_CSV_NUMBER) {
-        return EXIT_DONE;
-    }
-    tly_refuse(p->report, EXIT_USAGE, p->letter, "%s is %s %s", o->given,
-               outcome == TLY_CSV_TOO_LARGE ? "too large for" : "no", tally_dtype_name(dtype));
-    tly_hint(p->report, "%s. If it is a file's name, type ./%s",
-             o->says_dtype ? "the word says this dtype"
-                           : "the expressions of the word are computed in this dtype",
-             o->given);
-    return EXIT_USAGE;
+    const char *why = o->says_dtype ? "the word says this dtype"
+                                    : "the expressions of the word are computed in this dtype";
+    return tly_read_number(o->given, dtype, p->letter, why, &o->number, p->report);
 }
 
 static int open_file(const placing *p)

@@ -3,7 +3,7 @@
 #include "states.h"
 
 #include "../common/about.h"
-#include "csv.h"
+#include "number.h"
 
 #include <string.h>
 
@@ -54,16 +54,10 @@ static int refuse_unnamed(const char *word, const char *field, const char *argum
     return EXIT_USAGE;
 }
 
-static tly_csv_field field_of(const tly_states *s)
-{
-    return (tly_csv_field){ s->given, s->given + strlen(s->given) };
-}
-
 /* Whether FILE|NUMBER is a number, and then whether it can be one. */
 static int look_at(tly_states *s, tly_report *report)
 {
-    double any;
-    s->is_number = tly_csv_number(field_of(s), TALLY_F64, &any) != TLY_CSV_NO_NUMBER;
+    s->is_number = tly_is_number(s->given);
     if (s->is_number && s->raw) {
         tly_refuse(report, EXIT_USAGE, "carry_in", "%s is a number, and --raw describes a file",
                    s->given);
@@ -158,7 +152,7 @@ static int open_file(tly_states *s, tly_report *report)
     return EXIT_DONE;
 }
 
-static int read_number(tly_states *s, int32_t rank, tally_dtype dtype, tly_report *report)
+static int read_number(tly_states *s, int32_t rank, tly_report *report)
 {
     if (s->rank > rank) {
         tly_refuse(report, EXIT_USAGE, "carry_in",
@@ -167,15 +161,8 @@ static int read_number(tly_states *s, int32_t rank, tally_dtype dtype, tly_repor
                  s->given);
         return EXIT_USAGE;
     }
-    const tly_csv_outcome outcome = tly_csv_number(field_of(s), dtype, s->number);
-    if (outcome == TLY_CSV_NUMBER) {
-        return EXIT_DONE;
-    }
-    tly_refuse(report, EXIT_USAGE, "carry_in", "%s is %s %s", s->given,
-               outcome == TLY_CSV_TOO_LARGE ? "too large for" : "no", tally_dtype_name(dtype));
-    tly_hint(report, "the word's states have this dtype. If it is a file's name, type ./%s",
-             s->given);
-    return EXIT_USAGE;
+    return tly_read_number(s->given, s->dtype, "carry_in", "the word's states have this dtype",
+                           s->number, report);
 }
 
 int tly_states_place(tly_states *s, const tally_descriptor *descriptor, tly_report *report)
@@ -192,7 +179,7 @@ int tly_states_place(tly_states *s, const tally_descriptor *descriptor, tly_repo
     for (int32_t k = 0; k < s->rank; k++) {
         s->bytes *= (size_t)s->sizes[k]; /* at most twice the input's elements, of 8 bytes each */
     }
-    return s->is_number ? read_number(s, descriptor->rank, s->dtype, report)
+    return s->is_number ? read_number(s, descriptor->rank, report)
            : s->given   ? open_file(s, report)
                         : EXIT_DONE;
 }
