@@ -353,7 +353,7 @@ int64_t tally_kernel_chunk(const tally_kernel *kernel)
     }
     const tally_descriptor *full = &kernel->full;
     const int64_t axis = full->every > 0 ? full->every : full->sizes[full->axis];
-    const int is_interleaved = kernel->args.length > axis;
+    const int is_interleaved = kernel->args.length > axis; /* a row has elements of several scans */
     const int is_linear = tly_ops[full->op].has_coef || full->reset[0] != 0 ||
                           (full->carry != 0 && is_interleaved);
     if (is_linear && full->order != TALLY_ORDER_SERIAL) {

@@ -77,9 +77,8 @@ int tly_linear_cuts(const tly_problem *p)
 {
     const int joins = tly_operator_of(p)->parts == 1 || tly_has_index(p);
     const int is_plain = joins && !p->carry && !tly_is_checked_as(p, TLY_CHECK_PRODUCTS);
-    const int is_long = p->rows.length == 0 && p->rows.least == 0 && !p->rows.is_medium;
-    return p->interleave == 1 &&
-           (p->segmented ? p->rows.length == 0 && p->rows.least == 0 : is_long && is_plain);
+    const int is_long = p->rows.length == 0 && p->rows.least == 0;
+    return p->interleave == 1 && is_long && (p->segmented || (is_plain && !p->rows.is_medium));
 }
 
 int tly_linear_goes_apart(const tly_problem *p)

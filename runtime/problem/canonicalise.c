@@ -345,7 +345,7 @@ static int packed_block(const shape *s, const tly_dim *lane)
     return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
 }
 
-/* tly_problem.uneven, of such a block. */
+/* tly_problem.uneven, of such a block; 0 of none. */
 static uint8_t uneven_operands(const shape *s, const tly_dim *lane, int direction)
 {
     unsigned uneven = 0;
@@ -382,7 +382,7 @@ static void find_segmented(shape *s, int is_device, tly_problem *p, tly_geometry
 {
     const tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     const int direction = lane != NULL && s->axis.size > 1 ? packed_block(s, lane) : 0;
-    p->uneven = uneven_operands(s, lane, direction) & 15;
+    p->uneven = uneven_operands(s, lane, direction);
     if (lane == NULL || size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT]) {
         set_rows(s, 1, p, g);
         p->rows.contiguous = 0;
@@ -420,7 +420,7 @@ static void find_form(shape *s, int is_device, tly_problem *p, tly_geometry *g)
         return;
     }
     const int direction = packed_block(s, lane);
-    p->uneven = uneven_operands(s, lane, direction) & 15;
+    p->uneven = uneven_operands(s, lane, direction);
     if (direction == 0 || one ||
         !tly_takes_interleaved(p, is_device, s->count <= 2, s->axis.size, lane->size)) {
         if (direction != 0 && p->uneven == 0) {

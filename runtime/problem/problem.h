@@ -232,7 +232,7 @@ typedef struct tly_dim {
 /* What only a launch needs of a tensor, in elements. */
 typedef struct tly_tensor_place {
     int64_t axis;      /* TLY_ROWS: the step; else the stride along the axis */
-    int64_t lane;      /* along lanes; 0 for TLY_ROWS, but for uneven operands */
+    int64_t lane;      /* along lanes; 0 for TLY_ROWS, unless the operand is uneven */
     int64_t first;     /* index of position 0, from the caller's pointer */
     int64_t low, high; /* lowest and highest index that is accessed; high < low if there is none */
 } tly_tensor_place;

@@ -101,6 +101,8 @@ int64_t tly_linear_window_bytes(const tly_linear *k);
 kir_value tly_linear_newest(tly_build *c, kir_value y);
 /* The same before the step's vector j. `known`: k->last, and then the results of j vectors. */
 kir_value tly_linear_continued(tly_linear *k, const kir_value *known, unsigned j);
+/* The same behind a step of n vectors: k->last. */
+void tly_linear_move_on(tly_linear *k, const kir_value *known, unsigned n);
 /* What an exclusive scan shows of a vector of results. `before`: what it continues. */
 kir_value tly_linear_shown_before(tly_linear *k, const tly_place *at, kir_value before,
                                   kir_value y);

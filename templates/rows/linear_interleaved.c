@@ -85,6 +85,12 @@ kir_value tly_linear_continued(tly_linear *k, const kir_value *known, unsigned j
     return from == 0 ? known[j] : tly_shift(k->c, known[j], known[j + 1], n - from);
 }
 
+void tly_linear_move_on(tly_linear *k, const kir_value *known, unsigned n)
+{
+    for (unsigned h = 0; h < k->history; h++)
+        k->last[h] = is_near(k) ? tly_linear_continued(k, known, n) : known[n + h];
+}
+
 kir_value tly_linear_shown_before(tly_linear *k, const tly_place *at, kir_value before, kir_value y)
 {
     tly_build *c = k->c;
@@ -102,8 +108,8 @@ static kir_value scratch(tly_linear *k, int64_t at, unsigned elements)
     return tly_states_row(c, scratch_at(k, at), imm(c, 0), imm(c, elements));
 }
 
-/* The last results, of which element i of those that follow continues the one at i. Its own comes
- * scans(k) later. */
+/* The last results in scratch. Element i of those that follow continues result i, and its own
+ * result is number i + scans(k). */
 static kir_value store_window(tly_linear *k)
 {
     kir_value row = scratch(k, 0, room(k));

@@ -241,9 +241,7 @@ static void do_pieces(tly_linear *k, kir_value i, tly_piece *p, unsigned n, int 
             c, &here, c->p->exclusive ? results_before(k, &here, before[j], y[j], &p[j]) : y[j]);
     }
     store_step(k, i, shown, n, lined);
-    k->last[0] = tly_linear_continued(k, known, n); /* of several, whole vectors */
-    for (unsigned h = 0; k->history > 1 && h < k->history; h++)
-        k->last[h] = known[n + h];
+    tly_linear_move_on(k, known, n);
     emit_else(c, &good);
     do_again(k, i, ranges, n);
     emit_end(c, &good);
