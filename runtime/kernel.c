@@ -307,6 +307,24 @@ tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *des
     return status;
 }
 
+tally_status tly_kernel_create_part(tally_context *context, const tally_descriptor *descriptor,
+                                    const tally_kernel_options *options, int64_t parts,
+                                    tally_kernel **kernel, tally_error *error)
+{
+    const seen none = { .sum = { .count = 0 } };
+    if (tly_fork_orphan() || !tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tally_status status = create(context, descriptor, options, &none, TLY_WANT_CODE, kernel, error);
+    tly_fork_leave();
+    if (status == TALLY_OK && (*kernel)->object != NULL) {
+        tally_kernel *k = *kernel;
+        const int is_far = tly_multiply(k->bytes, parts) > tly_stream_bytes();
+        k->apart_flags = is_far ? TLY_LAUNCH_STREAM : k->apart_flags & ~TLY_LAUNCH_STREAM;
+    }
+    return status;
+}
+
 void tly_kernel_drop(tally_kernel *kernel)
 {
     if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) == 1) {

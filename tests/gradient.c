@@ -46,7 +46,7 @@ typedef struct trial {
 
 #define UNWRITTEN (-123456.75) /* a derivative that no word has */
 
-static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels;
+static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels, in_blocks;
 static int runs_kernels; /* whether steps are run as kernels, too */
 static tally_context *context;
 
@@ -229,9 +229,43 @@ static tly_gradient_source source(const tensor *t, int32_t dtype)
     return (tly_gradient_source){ t->memory, t->low, t->count, (tally_dtype)dtype };
 }
 
+/* Whether kernels of the word differ from the plain loops by roundings alone. */
+static int is_double(const trial *t)
+{
+    int all = t->d.dtype == TALLY_F64 && (t->d.out_dtype == 0 || t->d.out_dtype == TALLY_F64);
+    for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+        all &= t->d.operands[k].dtype == 0 || t->d.operands[k].dtype == TALLY_F64;
+    return all;
+}
+
+/* The same by one call. As a whole it has the bits of the steps, which are in `last`. Blocks are of
+ * other shapes, and may round otherwise: of doubles they take the place of the steps' results, so
+ * that they are compared with brute force. */
+static void run_at_once(const trial *t, int tensor, const char *device,
+                        const tly_gradient_source *sources, double *last, size_t count)
+{
+    char why[TALLY_WORD_MAX + 640] = "";
+    double *made = malloc(count * sizeof *made + 1);
+    int64_t blocks = 0;
+    if (!made)
+        exit(1);
+    if (tly_gradient_run_at_once(context, device, &t->d, source_of(tensor), 0, sources, t->offsets,
+                                 made, &blocks, why, sizeof why)) {
+        FAIL("%s: tensor %d: %s", t->word, tensor, why);
+    } else if (blocks == 1 && memcmp(made, last, count * sizeof *made) != 0) {
+        FAIL("%s: tensor %d: steps have other bits at once", t->word, tensor);
+    }
+    if (tly_gradient_run_at_once(context, device, &t->d, source_of(tensor), 1, sources, t->offsets,
+                                 is_double(t) ? last : made, &blocks, why, sizeof why))
+        FAIL("%s: tensor %d: %s", t->word, tensor, why);
+    in_blocks += blocks > 1;
+    free(made);
+}
+
 /* The result of the last step by kernels, to be freed; NULL if kernels are not run. Words take
  * turns on the levels of this machine. */
-static double *run_kernels(const trial *t, const tally_gradient_step *steps, size_t count)
+static double *run_kernels(const trial *t, int tensor, const tally_gradient_step *steps,
+                           size_t count)
 {
     static const char *const devices[] = { "cpu", "cpu:x86-64-v3", "cpu:x86-64-v2" };
     tly_gradient_source sources[TALLY_SOURCE_STEP] = { { NULL, 0, 0, 0 } };
@@ -258,16 +292,10 @@ static double *run_kernels(const trial *t, const tally_gradient_step *steps, siz
     if (tly_gradient_run_kernels(context, device, steps, count, sources, t->offsets, last, why,
                                  sizeof why))
         FAIL("%s: %s", t->word, why);
+    else
+        run_at_once(t, tensor, device, sources, last,
+                    (size_t)count_results(&steps[count - 1].descriptor));
     return last;
-}
-
-/* Whether kernels of the word differ from the plain loops by roundings alone. */
-static int is_double(const trial *t)
-{
-    int all = t->d.dtype == TALLY_F64 && (t->d.out_dtype == 0 || t->d.out_dtype == TALLY_F64);
-    for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
-        all &= t->d.operands[k].dtype == 0 || t->d.operands[k].dtype == TALLY_F64;
-    return all;
 }
 
 /* Each step but the last one is read by a later one. */
@@ -338,7 +366,7 @@ static void compare(trial *t, int tensor, const tally_gradient_step *steps, size
 {
     int64_t results = 0;
     double *got = run_steps(t, steps, count, &results);
-    double *kernels = run_kernels(t, steps, count);
+    double *kernels = run_kernels(t, tensor, steps, count);
     const int64_t keys = count_keys(t, tensor);
     const tally_descriptor *last = &steps[count - 1].descriptor;
     const int32_t dtype = dtype_of(&t->d, tensor);
@@ -391,7 +419,7 @@ static void check(trial *t, int tensor)
     steps_made += count;
     check_use(t, steps, count);
     if (t->is_large)
-        free(run_kernels(t, steps, count));
+        free(run_kernels(t, tensor, steps, count));
     else
         compare(t, tensor, steps, count);
 }
@@ -632,12 +660,13 @@ int main(int argc, char **argv)
     for (uint64_t number = 0; number < kernels && failures < 20; number++)
         words += (uint64_t)check_random(seed, number, LARGE);
     tally_context_destroy(&context);
-    printf("gradient: %llu random words, %llu steps, %llu gradients by kernels, %llu elements "
-           "compared, %llu differences, %llu not finite, %llu unsupported, %d failures\n",
-           (unsigned long long)words, (unsigned long long)steps_made,
-           (unsigned long long)by_kernels, (unsigned long long)compared,
-           (unsigned long long)differenced, (unsigned long long)undefined,
-           (unsigned long long)unsupported, failures);
-    return failures > 0 || by_kernels < kernels || compared < count || differenced < count ||
-           undefined * 20 > compared || unsupported * 50 > count;
+    printf(
+        "gradient: %llu random words, %llu steps, %llu gradients by kernels, %llu in blocks, %llu "
+        "elements compared, %llu differences, %llu not finite, %llu unsupported, %d failures\n",
+        (unsigned long long)words, (unsigned long long)steps_made, (unsigned long long)by_kernels,
+        (unsigned long long)in_blocks, (unsigned long long)compared,
+        (unsigned long long)differenced, (unsigned long long)undefined,
+        (unsigned long long)unsupported, failures);
+    return failures > 0 || by_kernels < kernels || in_blocks * 10 < kernels || compared < count ||
+           differenced < count || undefined * 20 > compared || unsupported * 50 > count;
 }

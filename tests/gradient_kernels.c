@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/context/internal.h"
+#include "../runtime/steps/steps.h"
 #include "compare.h"
 
 enum { SOURCES = TALLY_SOURCE_STEP + TALLY_GRADIENT_MAX };
@@ -145,4 +147,74 @@ int tly_gradient_run_kernels(tally_context *context, const char *device,
     for (int i = 0; i < SOURCES; i++)
         free(of[i].memory);
     return failed;
+}
+
+/* The dtype and the number of elements of what the last step makes. */
+static int find_result(const tally_descriptor *d, tally_source wrt, tally_dtype *dtype,
+                       int64_t *count, tally_error *error)
+{
+    static tally_gradient_step steps[TALLY_GRADIENT_MAX];
+    size_t n = 0;
+    steps[0].size = sizeof steps[0];
+    if (tally_gradient(d, wrt, steps, TALLY_GRADIENT_MAX, &n, error) != TALLY_OK)
+        return 1;
+    *dtype = tly_reference_output(&steps[n - 1].descriptor);
+    *count = count_results(&steps[n - 1].descriptor);
+    return 0;
+}
+
+/* What is not read is not there: not even a pointer. */
+static const void *pointer_of(const tally_gradient_kernel *kernel, const buffer *of, int source)
+{
+    return tally_gradient_kernel_reads(kernel) >> source & 1 ? of[source].at : NULL;
+}
+
+int tly_gradient_run_at_once(tally_context *context, const char *device, const tally_descriptor *d,
+                             tally_source wrt, int64_t between, const tly_gradient_source *sources,
+                             const int64_t *offsets, double *result, int64_t *blocks, char *why,
+                             size_t room)
+{
+    buffer of[TALLY_SOURCE_STEP] = { { NULL, NULL, 0, 0 } }, out = { NULL, NULL, 0, 0 };
+    tally_kernel_options options = TALLY_KERNEL_OPTIONS_INIT;
+    tally_gradient_buffers b = TALLY_GRADIENT_BUFFERS_INIT;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_gradient_kernel *kernel = NULL;
+    tally_dtype dtype = TALLY_DTYPE_NONE;
+    int64_t count = 0;
+    if (find_result(d, wrt, &dtype, &count, &error) == 0) {
+        options.device = device;
+        context->limits.between = between;
+        tally_gradient_kernel_create(context, d, wrt, &options, &kernel, &error);
+        context->limits.between = 0;
+    }
+    if (kernel) {
+        for (int i = 0; i < TALLY_SOURCE_STEP; i++) {
+            if (sources[i].memory)
+                of[i] = make_source(&sources[i]);
+        }
+        of[TALLY_SOURCE_OFFSETS] = make_offsets(d, offsets);
+        of[TALLY_SOURCE_OFFSETS].at = of[TALLY_SOURCE_OFFSETS].memory;
+        out = make(dtype, 0, count);
+        b.x = pointer_of(kernel, of, TALLY_SOURCE_X);
+        b.g = pointer_of(kernel, of, TALLY_SOURCE_G);
+        b.y = pointer_of(kernel, of, TALLY_SOURCE_Y);
+        for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
+            b.operand[k] = pointer_of(kernel, of, TALLY_SOURCE_A + k);
+        b.carry_in = pointer_of(kernel, of, TALLY_SOURCE_CARRY_IN);
+        b.g_carry = pointer_of(kernel, of, TALLY_SOURCE_G_CARRY);
+        b.offsets = pointer_of(kernel, of, TALLY_SOURCE_OFFSETS);
+        b.out = out.at;
+        *blocks = kernel->block_count;
+        if (tally_gradient_kernel_run(kernel, &b, NULL, &error) == TALLY_OK) {
+            for (int64_t i = 0; i < count; i++)
+                result[i] = tly_decode(dtype, tly_bits_load(dtype, out.memory, i));
+        }
+        free(out.memory);
+        for (int i = 0; i < TALLY_SOURCE_STEP; i++)
+            free(of[i].memory);
+    }
+    tally_gradient_kernel_destroy(&kernel);
+    if (error.status != TALLY_OK)
+        snprintf(why, room, "at once: %s: %s", error.field, error.message);
+    return error.status != TALLY_OK;
 }

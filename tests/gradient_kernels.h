@@ -24,4 +24,11 @@ int tly_gradient_run_kernels(tally_context *context, const char *device,
                              const tly_gradient_source *sources, const int64_t *offsets,
                              double *last, char *why, size_t room);
 
+/* The same by tally_gradient_kernel, with `between` bytes between the steps of a block (0: as many
+ * as it chooses). `*blocks` counts the blocks. */
+int tly_gradient_run_at_once(tally_context *context, const char *device, const tally_descriptor *d,
+                             tally_source wrt, int64_t between, const tly_gradient_source *sources,
+                             const int64_t *offsets, double *result, int64_t *blocks, char *why,
+                             size_t room);
+
 #endif

@@ -2,7 +2,7 @@
 /* See call.h. */
 #include "call.h"
 
-#include "../huge_pages.h"
+#include "../../runtime/host/huge_pages.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "prepared.h"
 
-#include "../huge_pages.h"
+#include "../../runtime/host/huge_pages.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

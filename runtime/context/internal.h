@@ -57,6 +57,7 @@ typedef struct tly_context_limits {
     int64_t crowd;         /* ... from which on these may be in each other's way to memory */
     int64_t share;         /* bytes: least width of a thread's range of lanes */
     int64_t scratch_bytes; /* of a task */
+    int64_t between;       /* bytes between the steps of a gradient, in a block; 0: the usual */
 } tly_context_limits;
 
 struct tally_context {
@@ -252,6 +253,12 @@ tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tall
 /* kernel.c: has the full kernel for a descriptor in the context's memory. Within the fork gate. */
 tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tally_error *error);
+
+/* kernel.c: a kernel for one of `parts` equal parts of tensors, which no other creation gets. Its
+ * runs write past the cache if those of all parts together would. 0 parts: never. */
+tally_status tly_kernel_create_part(tally_context *context, const tally_descriptor *descriptor,
+                                    const tally_kernel_options *options, int64_t parts,
+                                    tally_kernel **kernel, tally_error *error);
 
 /* kernel.c: drops one reference. Takes no lock. */
 void tly_kernel_drop(tally_kernel *kernel);

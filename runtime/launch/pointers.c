@@ -34,9 +34,7 @@ static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, 
     return TALLY_INVALID;
 }
 
-/* Those that are where they may be, and say what they may not. */
-static tally_status refuse_offsets(const tly_rules *rules, const tly_pointers *p,
-                                   tally_error *error)
+tally_status tly_refuse_offsets(const tly_rules *rules, const tly_pointers *p, tally_error *error)
 {
     const char *offsets = p->at[tly_offsets_number(rules)];
     const int64_t fault = tly_offsets_fault(rules, p);
@@ -85,7 +83,7 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, 
         return refuse_carry(rules, p, error);
     }
     if (tly_acceptable(rules, p)) {
-        return refuse_offsets(rules, p, error);
+        return tly_refuse_offsets(rules, p, error);
     }
     if (p->at[TLY_IN] == p->at[TLY_OUT]) {
         tly_fail(

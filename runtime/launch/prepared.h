@@ -125,6 +125,10 @@ void tly_prepared_check(tly_prepared *r, const tly_problem *problem, const tly_g
 tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *pointers,
                                  tally_error *error);
 
+/* pointers.c: says what offsets are that tly_offsets_fault finds one wrong in: TALLY_INVALID. */
+tally_status tly_refuse_offsets(const tly_rules *rules, const tly_pointers *pointers,
+                                tally_error *error);
+
 /* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the
  * cache. */
 void tly_prepared_make(tly_prepared *r, const tly_problem *problem, const tly_geometry *geometry,

@@ -183,14 +183,10 @@ static int cut(tly_run *run, int64_t threads)
     return run->tickets > 1;
 }
 
-/* Never more than there are CPUs, as threads that take turns only hinder each other: one row of f32
- * on two CPUs took eight threads 4.4 times as long as one. */
-static int64_t threads_for(const tally_kernel *k, const tally_run_options *with)
+int64_t tly_threads_for(const tally_context *context, const tally_run_options *with, int64_t worth)
 {
-    const tally_context *context = k->context;
     int64_t threads = with == NULL || with->threads == 0 ? tally_context_threads(context)
                                                          : with->threads;
-    int64_t worth = 1 + k->bytes / k->split_bytes;
     threads = threads < context->most ? threads : context->most;
     threads = threads < worth ? threads : worth;
     if (threads > 1) {
@@ -204,6 +200,18 @@ static int64_t threads_for(const tally_kernel *k, const tally_run_options *with)
     return threads;
 }
 
+void tly_spread(tally_context *context, const tally_run_options *with, int64_t count,
+                void (*task)(void *state, int64_t index), void *state)
+{
+    if (with != NULL && with->parallel != NULL) {
+        with->parallel(with->parallel_user, count, task, state);
+    } else if (context->parallel != NULL) {
+        context->parallel(context->parallel_user, count, task, state);
+    } else {
+        tly_pool_run(&context->pool, count, task, state);
+    }
+}
+
 /* How many threads the run was given to; 0 if nothing is done yet, and one call is to do it. */
 static int64_t run_tasks(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
                          int64_t threads, tly_block *block, char *scratch)
@@ -212,15 +220,8 @@ static int64_t run_tasks(const tally_kernel *k, const tly_args *args, const tall
     if (!cut(&run, threads)) {
         return 0;
     }
-    tally_context *context = k->context;
     int64_t count = threads < run.tickets ? threads : run.tickets;
-    if (with != NULL && with->parallel != NULL) {
-        with->parallel(with->parallel_user, count, work, &run);
-    } else if (context->parallel != NULL) {
-        context->parallel(context->parallel_user, count, work, &run);
-    } else {
-        tly_pool_run(&context->pool, count, work, &run);
-    }
+    tly_spread(k->context, with, count, work, &run);
     draw(&run, scratch); /* what tasks without scratch may have left */
     if (run.records != NULL) {
         tly_reduce_end(&run, scratch);
@@ -253,7 +254,8 @@ static int64_t launch_by(const tally_kernel *k, const tly_args *args, const tall
 static int64_t launch_as_learnt(const tally_kernel *k, const tly_args *args,
                                 const tally_run_options *with, tly_block *block, char *scratch)
 {
-    int64_t threads = k->alone ? 1 : threads_for(k, with);
+    int64_t threads = k->alone ? 1
+                               : tly_threads_for(k->context, with, 1 + k->bytes / k->split_bytes);
     if (threads < 2 || k->bytes < k->context->limits.crowd || !hands_on(k, threads)) {
         return launch_by(k, args, with, threads, block, scratch);
     }
@@ -448,11 +450,7 @@ tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *
     return run(kernel, in, out, NULL, NULL, error);
 }
 
-/* `with`: of this version's size, or NULL. */
-NO_CANARY
-static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const tly_pointers *p,
-                                                     const tally_run_options *with,
-                                                     tally_error *error)
+tally_status tly_run_options_check(const tally_run_options *with, tally_error *error)
 {
     if (with != NULL && with->threads < 0) {
         return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more",
@@ -460,6 +458,19 @@ static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, cons
     }
     if (with != NULL && with->reserved != 0) {
         return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", with->reserved);
+    }
+    return TALLY_OK;
+}
+
+/* `with`: of this version's size, or NULL. */
+NO_CANARY
+static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const tly_pointers *p,
+                                                     const tally_run_options *with,
+                                                     tally_error *error)
+{
+    tally_status status = tly_run_options_check(with, error);
+    if (status != TALLY_OK) {
+        return status;
     }
     if (k == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");

@@ -33,6 +33,19 @@ typedef struct tly_run {
     alignas(64) _Atomic int64_t next; /* alone in its line: every task writes it */
 } tly_run;
 
+/* launch.c: threads for a run that has work for `worth` of them. Never more than there are CPUs, as
+ * threads that take turns only hinder each other: one row of f32 on two CPUs took eight threads 4.4
+ * times as long as one. */
+int64_t tly_threads_for(const tally_context *context, const tally_run_options *with, int64_t worth);
+
+/* launch.c: calls task(state, i) once for each i in [0, count), on the threads that the run or the
+ * context has. Within the fork gate. */
+void tly_spread(tally_context *context, const tally_run_options *with, int64_t count,
+                void (*task)(void *state, int64_t index), void *state);
+
+/* launch.c: options of this version's size, or NULL. */
+tally_status tly_run_options_check(const tally_run_options *with, tally_error *error);
+
 /* The next ticket in order, or -1. */
 static inline int64_t tly_ticket(tly_run *run)
 {

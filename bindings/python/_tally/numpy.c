@@ -5,7 +5,7 @@
  */
 #include "dlpack.h"
 
-#include "../../huge_pages.h"
+#include "../../../runtime/host/huge_pages.h"
 
 #include <string.h>
 

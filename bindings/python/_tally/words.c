@@ -52,8 +52,7 @@ static PyObject *describe(PyObject *module, PyObject *word)
     return full != NULL ? Py_BuildValue("(Ns)", full, tally_dtype_name(made)) : NULL;
 }
 
-/* The names of sources, by tally_source; OFFSETS is a number of this file's. */
-enum { OFFSETS = TALLY_SOURCE_G_CARRY + 1 };
+/* The names of sources, by tally_source. */
 static const char *const names[] = { NULL, "x", "g",        "y",      "a",      "b",
                                      "c",  "d", "carry_in", "gcarry", "offsets" };
 
@@ -69,7 +68,8 @@ static PyObject *sources(const tally_gradient_step *step)
     int32_t all[TALLY_MAX_OPERANDS + 3] = { step->in };
     PyObject *list = PyList_New(0);
     memcpy(all + 1, step->operand, sizeof step->operand);
-    all[TALLY_MAX_OPERANDS + 1] = step->descriptor.segment_dtype != 0 ? OFFSETS : TALLY_SOURCE_NONE;
+    all[TALLY_MAX_OPERANDS + 1] = step->descriptor.segment_dtype != 0 ? TALLY_SOURCE_OFFSETS
+                                                                      : TALLY_SOURCE_NONE;
     all[TALLY_MAX_OPERANDS + 2] = step->carry_in;
     for (int i = 0; list != NULL && i < TALLY_MAX_OPERANDS + 3; i++) {
         PyObject *item = all[i] != TALLY_SOURCE_NONE ? source(all[i]) : NULL;
@@ -84,7 +84,7 @@ static PyObject *sources(const tally_gradient_step *step)
 /* The tally_source of a name; TALLY_SOURCE_NONE: there is none. */
 static tally_source source_of(const char *name)
 {
-    for (int i = TALLY_SOURCE_X; i < OFFSETS; i++) {
+    for (int i = TALLY_SOURCE_X; i < TALLY_SOURCE_OFFSETS; i++) {
         if (strcmp(name, names[i]) == 0) {
             return (tally_source)i;
         }

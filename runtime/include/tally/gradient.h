@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gradients. The gradient of a word is computed by further words: no kernel is special to it.
- * docs/gradients.md explains the formulas.
+ * tally_gradient finds these words; a tally_gradient_kernel runs them. docs/gradients.md explains
+ * the formulas.
  */
 #ifndef TALLY_GRADIENT_H
 #define TALLY_GRADIENT_H
 
-#include <tally/descriptor.h>
+#include <tally/kernel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +30,7 @@ typedef enum tally_source {
     TALLY_SOURCE_D = 7,
     TALLY_SOURCE_CARRY_IN = 8, /**< the states that the forward word begins with */
     TALLY_SOURCE_G_CARRY = 9,  /**< the gradient of the states that it ends with, `carry_out` */
+    TALLY_SOURCE_OFFSETS = 10, /**< where its segments begin and end */
     TALLY_SOURCE_STEP = 16     /**< the result of step 0 */
 } tally_source;
 
@@ -89,6 +91,72 @@ typedef struct tally_gradient_step {
 TALLY_API tally_status tally_gradient(const tally_descriptor *descriptor, tally_source wrt,
                                       tally_gradient_step *steps, size_t capacity, size_t *count,
                                       tally_error *error);
+
+/** The kernels of all steps of a gradient, and memory for what is between them. */
+typedef struct tally_gradient_kernel tally_gradient_kernel;
+
+/**
+ * Creates the kernels that compute the gradient of a forward word with respect to `wrt`, for
+ * tensors in host memory. `options` may be NULL. The caller destroys the result with
+ * tally_gradient_kernel_destroy, before the context.
+ *
+ * On a CPU the steps run on parts of the tensors that are independent of each other, one part after
+ * the other, so that the results of steps in between stay in the core's cache. These parts are
+ * ranges of outer dims, such as the rows of a batch. Where no outer dim is there to be cut, as in one
+ * long row or where the axis is the outermost dim, each step runs as a whole. The context keeps
+ * the memory between steps for later runs; of more than 4 MiB the gradient's kernel keeps it.
+ *
+ * Fails as tally_gradient and tally_kernel_create do. Thread-safe.
+ */
+TALLY_API tally_status tally_gradient_kernel_create(
+    tally_context *context, const tally_descriptor *descriptor, tally_source wrt,
+    const tally_kernel_options *options, tally_gradient_kernel **kernel, tally_error *error);
+
+/** Destroys the kernels and sets *kernel to NULL. NULL is valid. Thread-safe. */
+TALLY_API void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel);
+
+/** Returns the tensors that a run reads: a bit, 1 << source, for each tally_source. A host keeps
+ *  these from the forward run. 0 if `kernel` is NULL. Thread-safe. */
+TALLY_API uint32_t tally_gradient_kernel_reads(const tally_gradient_kernel *kernel);
+
+/** Returns the bytes that the results of steps in between take on each thread of a run; 0 if there is
+ *  one step, or if `kernel` is NULL. Thread-safe. */
+TALLY_API size_t tally_gradient_kernel_memory(const tally_gradient_kernel *kernel);
+
+/** The tensors of one run, by the tally_source that each is. What the run does not read is ignored.
+ *  The offsets of the forward word's tensors count from these pointers; `out` is packed. */
+typedef struct tally_gradient_buffers {
+    size_t size;                             /**< sizeof(tally_gradient_buffers) */
+    const void *x;                           /**< the input of the forward word */
+    const void *g;                           /**< the gradient of its output */
+    const void *y;                           /**< its output */
+    const void *operand[TALLY_MAX_OPERANDS]; /**< its operands a, b, c and d */
+    const void *carry_in;                    /**< the states that it begins with; may be NULL as it
+                                                  may be there */
+    const void *g_carry; /**< the gradient of the states that it ends with; NULL: zeros */
+    const void *offsets; /**< where its segments begin and end */
+    void *out;           /**< receives the gradient; see tally_gradient */
+} tally_gradient_buffers;
+
+#define TALLY_GRADIENT_BUFFERS_INIT \
+    { sizeof(tally_gradient_buffers), NULL, NULL, NULL, { NULL }, NULL, NULL, NULL, NULL }
+
+/**
+ * Computes a gradient and blocks until it is there. Pointers must be aligned to their elements, and
+ * may be NULL only if the tensor is empty or if the struct says so. `out` must not overlap what is
+ * read. Outside of all segments the result is zeros. `options` may be NULL, as for
+ * tally_kernel_run_with; its `parallel` is called once for each step, or once in all if the steps
+ * run on parts.
+ *
+ * Returns TALLY_INVALID if a rule is broken, with the name of the tensor in the field ("x", "g",
+ * "y", "a", ..., "carry_in", "gcarry", "offsets", "out"); then nothing is written. Returns
+ * TALLY_OUT_OF_MEMORY without memory for what is between the steps. The result does not depend on
+ * the number of threads. Thread-safe: one kernel may run in many threads at once.
+ */
+TALLY_API tally_status tally_gradient_kernel_run(const tally_gradient_kernel *kernel,
+                                                 const tally_gradient_buffers *buffers,
+                                                 const tally_run_options *options,
+                                                 tally_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernels of a gradient's steps. They run on blocks of the tensors, so that what a step hands
+ * to the next one stays in the core's cache.
+ *
+ *   block.c   which dims are cut, and a step's descriptor for a block
+ *   create.c  the kernels, and where their tensors lie
+ *   run.c     checks the pointers, and gives blocks to threads
+ */
+#ifndef TLY_STEPS_H
+#define TLY_STEPS_H
+
+#include <tally/gradient.h>
+
+#include <stdatomic.h>
+
+/* Tensors that a step reads, by number. */
+enum {
+    TLY_STEP_IN,
+    TLY_STEP_A,
+    TLY_STEP_OFFSETS = TLY_STEP_A + TALLY_MAX_OPERANDS,
+    TLY_STEP_CARRY,
+    TLY_STEP_TENSORS
+};
+
+/* The caller's tensors, by tally_source; in place of TALLY_SOURCE_NONE the result. */
+enum { TLY_GRADIENT_OUT = TALLY_SOURCE_NONE, TLY_GRADIENT_TENSORS = TALLY_SOURCE_OFFSETS + 1 };
+
+/* The dims that all steps have. Blocks are ranges of them, of `size` indices each, but for the last
+ * ones of a dim. */
+typedef struct tly_blocks {
+    int32_t rank;
+    int64_t sizes[TALLY_MAX_RANK];
+    int64_t size[TALLY_MAX_RANK];
+} tly_blocks;
+
+/* A step as it is, and its descriptor resolved. */
+typedef struct tly_step_facts {
+    tally_descriptor given, full;
+    int32_t source[TLY_STEP_TENSORS]; /* tally_source */
+} tly_step_facts;
+
+typedef struct tly_step {
+    tally_kernel *kernel;
+    tally_kernel *last; /* for the last block of a dim that blocks do not divide; NULL: none */
+    int32_t source[TLY_STEP_TENSORS];
+    int64_t move[TLY_STEP_TENSORS][TALLY_MAX_RANK]; /* bytes from an index to the next, of the
+                                                       caller's tensors */
+    size_t at,
+        bytes; /* where the result lies in a block's memory; the last step's is the caller's */
+    int32_t segment_dtype;  /* of a scan whose axis offsets cut, into */
+    int64_t segments, size; /* so many segments, of so many elements */
+} tly_step;
+
+/* Where the bytes of a caller's tensor lie, and what they are aligned to; 0: it is not read. */
+typedef struct tly_gradient_tensor {
+    tally_extent extent;
+    int32_t align;
+    int is_needed; /* it must not be NULL */
+} tly_gradient_tensor;
+
+/* What runs share and change: the memory of one that has ended. */
+typedef struct tly_kept {
+    _Atomic(char *) at;
+} tly_kept;
+
+struct tally_gradient_kernel {
+    tally_context *context;
+    tly_kept *kept;
+    tly_blocks blocks;
+    int64_t block_count;
+    size_t between;               /* bytes that the results in between take, of a block */
+    int64_t move[TALLY_MAX_RANK]; /* bytes from an index to the next, of the result */
+    tly_gradient_tensor tensor[TLY_GRADIENT_TENSORS];
+    size_t count;
+    tly_step step[];
+};
+
+/* block.c: cuts dims so that the results in between take about `most` bytes, in at least `parts`
+ * blocks. Without a dim that can be cut so there is one block. */
+void tly_blocks_cut(tly_blocks *blocks, const tly_step_facts *steps, size_t count, int64_t most,
+                    int64_t parts);
+int64_t tly_blocks_count(const tly_blocks *blocks);
+
+/* block.c: bytes of a step's result in a block. */
+int64_t tly_blocks_result_bytes(const tly_blocks *blocks, const tly_step_facts *step);
+
+/* block.c: a step's descriptor for blocks of `size` indices along each dim. The caller's tensors lie
+ * as in the whole, results in between are packed. */
+tally_descriptor tly_blocks_descriptor(const tly_blocks *blocks, const int64_t *size,
+                                       const tly_step_facts *step, int is_last);
+
+/* block.c: how a step's tensor lies over the dims of its input, in elements. */
+void tly_step_strides(const tly_step_facts *step, int tensor, int64_t *strides);
+/* The same of its result, with 0 along dims that are reduced. */
+void tly_result_strides(const tally_descriptor *full, int64_t *strides);
+
+#endif
