@@ -41,6 +41,21 @@ typedef struct tly_py_wanted {
 /* tensors.c: what a word says of a tensor; -1 with an exception. */
 int tly_py_want(tly_py_state *s, const tally_descriptor *d, int tensor, tly_py_wanted *w);
 
+/* kernel_call.c: views what was given for a tensor, and compares it with what a word says. `*at`
+ * receives the pointer for a run. 0, and tly_py_view_end follows; or -1 with an exception. */
+int tly_py_take_tensor(tly_py_state *s, tly_py_view *v, PyObject *given, const char *name,
+                       int tensor, const tly_py_wanted *w, void **at);
+
+/* words.c: parses a word, and prints a descriptor as one. -1, NULL: with an exception. */
+int tly_py_parse(tly_py_state *s, PyObject *word, tally_descriptor *d);
+PyObject *tly_py_printed(tly_py_state *s, const tally_descriptor *d);
+
+/* words.c: the tensors of gradients, by tally_source; "out" is the result. */
+extern const char *const tly_py_source_names[TALLY_SOURCE_OFFSETS + 1];
+
+/* words.c: the tally_source of a name; TALLY_SOURCE_NONE: there is none. */
+tally_source tly_py_source_of(const char *name);
+
 /* kernel_call.c: kernel(x, out=None, *, threads=None, **buffers). */
 PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options);
 

@@ -60,15 +60,13 @@ static int is_output(int tensor)
     return tensor == TLY_PY_TENSOR_OUT || tensor == TLY_PY_TENSOR_CARRY_OUT;
 }
 
-static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
+static int compare(tly_py_state *s, const tly_py_view *v, int tensor, const tly_py_wanted *w)
 {
-    const tly_py_view *v = &c->views[tensor];
     if (v->shape.dtype != w->shape.dtype) {
         const char *hint = tensor == TLY_PY_TENSOR_OFFSETS
                                ? "the word names the dtype of offsets: segments=i64/N or i32/N"
                                : NULL;
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor], hint,
-                           "the array's dtype is %s, and the word's %s",
+        return tly_py_fail(s, v->field, hint, "the array's dtype is %s, and the word's %s",
                            tally_dtype_name((tally_dtype)v->shape.dtype),
                            tally_dtype_name((tally_dtype)w->shape.dtype));
     }
@@ -76,15 +74,15 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
         char shapes[2][200];
         tly_py_shape_text(&v->shape, shapes[0], sizeof shapes[0]);
         tly_py_shape_text(&w->shape, shapes[1], sizeof shapes[1]);
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,
-                           "the array's shape is %s, and the word's %s", shapes[0], shapes[1]);
+        return tly_py_fail(s, v->field, NULL, "the array's shape is %s, and the word's %s",
+                           shapes[0], shapes[1]);
     }
     if (w->strides == NULL ? !v->packed
                            : v->shape.rank != w->shape.rank || !same_strides(v, w->strides)) {
         const char *copy = is_output(tensor)              ? "pass an array that is packed"
                            : v->kind == TLY_PY_KIND_TORCH ? "x.contiguous()"
                                                           : "numpy.ascontiguousarray(x)";
-        return tly_py_fail(c->s, tly_py_tensor_names[tensor], w->strides == NULL ? copy : NULL,
+        return tly_py_fail(s, v->field, w->strides == NULL ? copy : NULL,
                            "the array's strides are not the word's");
     }
     return 0;
@@ -94,7 +92,7 @@ static int compare(const kernel_call *c, int tensor, const tly_py_wanted *w)
 
 /* A list becomes an array of i64. The view has it as one of i32, if the word wants that and all
  * numbers fit; if not, the comparison refuses it. -1 with an exception. */
-static int narrow_list(kernel_call *c, tly_py_view *v)
+static int narrow_list(tly_py_state *s, tly_py_view *v)
 {
     const int64_t *offsets = (const int64_t *)(const void *)v->data;
     for (int64_t i = 0; i < v->shape.sizes[0]; i++) {
@@ -105,7 +103,7 @@ static int narrow_list(kernel_call *c, tly_py_view *v)
     PyObject *narrow = PyObject_CallMethod(v->array, "astype", "s", "i4");
     const char *field = v->field;
     tly_py_view_end(v);
-    const int status = narrow != NULL ? tly_py_view_of(c->s, v, narrow, field, 0) : -1;
+    const int status = narrow != NULL ? tly_py_view_of(s, v, narrow, field, 0) : -1;
     if (status == 0) {
         v->array = narrow;
     } else {
@@ -123,18 +121,34 @@ static int is_list_to_narrow(const tly_py_view *v, int tensor, const tly_py_want
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-static int view_given(kernel_call *c, int tensor)
+static int view_given(tly_py_state *s, tly_py_view *v, PyObject *given, const char *name,
+                      int tensor)
 {
-    PyObject *given = c->given[tensor];
-    const char *field = tly_py_tensor_names[tensor];
-    if (tly_py_needs_bridge(c->s, given, (tly_py_kind)tly_py_type_of(c->s, given)->kind)) {
-        tly_py_fail(c->s, field, "x.detach().resolve_neg()",
+    if (tly_py_needs_bridge(s, given, (tly_py_kind)tly_py_type_of(s, given)->kind)) {
+        tly_py_fail(s, name, "x.detach().resolve_neg()",
                     "the tensor has more than its elements, such as a gradient");
-    } else if (tly_py_view_of(c->s, &c->views[tensor], given, field, is_output(tensor)) == 0) {
+    } else if (tly_py_view_of(s, v, given, name, is_output(tensor)) == 0) {
         return 0;
     }
-    tly_py_examine(c->s, given, field);
+    tly_py_examine(s, given, name);
     return -1;
+}
+
+int tly_py_take_tensor(tly_py_state *s, tly_py_view *v, PyObject *given, const char *name,
+                       int tensor, const tly_py_wanted *w, void **at)
+{
+    if (view_given(s, v, given, name, tensor) != 0) {
+        return -1;
+    }
+    if (is_list_to_narrow(v, tensor, w) && narrow_list(s, v) != 0) {
+        return -1;
+    }
+    if (compare(s, v, tensor, w) != 0) {
+        tly_py_view_end(v);
+        return -1;
+    }
+    *at = v->data - (w->strides != NULL ? w->offset : 0) * tly_py_bytes(w->shape.dtype);
+    return 0;
 }
 
 static int view_one(kernel_call *c, int tensor)
@@ -158,19 +172,11 @@ static int view_one(kernel_call *c, int tensor)
         return tly_py_refuse(PyExc_TypeError, NULL, NULL, "the kernel's word has no %s",
                              tly_py_tensor_names[tensor]);
     }
-    if (view_given(c, tensor) != 0) {
-        return -1;
-    }
-    if (is_list_to_narrow(&c->views[tensor], tensor, &w) &&
-        narrow_list(c, &c->views[tensor]) != 0) {
+    if (tly_py_take_tensor(c->s, &c->views[tensor], given, tly_py_tensor_names[tensor], tensor, &w,
+                           &c->at[tensor]) != 0) {
         return -1;
     }
     c->viewed |= 1 << tensor;
-    if (compare(c, tensor, &w) != 0) {
-        return -1;
-    }
-    c->at[tensor] = c->views[tensor].data -
-                    (w.strides != NULL ? w.offset : 0) * tly_py_bytes(w.shape.dtype);
     return 0;
 }
 

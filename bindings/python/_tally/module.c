@@ -186,9 +186,10 @@ static int fill(PyObject *module)
     tly_py_state *s = PyModule_GetState(module);
     if (check_version() != 0 || intern_names(s) != 0 || tly_py_add_errors(module, s) != 0 ||
         tly_py_add_memory(module, s) != 0 || tly_py_add_operators(module) != 0 ||
-        tly_py_add_kernel(module, s) != 0 || tly_py_add_tensors(module) != 0 ||
-        tly_py_add_words(module) != 0 || tly_py_add_torch(module) != 0 ||
-        tly_py_add_direct(module) != 0 || tly_py_watch_forks(module) != 0) {
+        tly_py_add_kernel(module, s) != 0 || tly_py_add_gradient(module, s) != 0 ||
+        tly_py_add_tensors(module) != 0 || tly_py_add_words(module) != 0 ||
+        tly_py_add_torch(module) != 0 || tly_py_add_direct(module) != 0 ||
+        tly_py_watch_forks(module) != 0) {
         return -1;
     }
     s->device = PyStructSequence_NewType(&device_desc);
@@ -206,6 +207,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->error);
     Py_VISIT(s->unsupported);
     Py_VISIT((PyObject *)s->kernel);
+    Py_VISIT((PyObject *)s->gradient);
     Py_VISIT((PyObject *)s->device);
     Py_VISIT((PyObject *)s->memory);
     Py_VISIT(s->numpy_empty);
@@ -231,6 +233,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->error);
     Py_CLEAR(s->unsupported);
     Py_CLEAR(s->kernel);
+    Py_CLEAR(s->gradient);
     Py_CLEAR(s->device);
     Py_CLEAR(s->memory);
     Py_CLEAR(s->numpy_empty);

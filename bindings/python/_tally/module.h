@@ -12,6 +12,7 @@
  *   dlpack.c   tensors of other libraries, by DLPack
  *   numpy.c    numpy's arrays, as results
  *   kernel.c   kernels by words
+ *   gradient.c those of their gradients
  *   memory.c   memory for results of other namespaces
  *   bridge.c   tensors of torch that are more than their elements
  *   direct.c   functions of tally.torch for tensors that are not
@@ -85,7 +86,7 @@ enum { TLY_PY_TYPES = 16 };
 typedef struct tly_py_state {
     tally_context *context; /* NULL until it is needed */
     PyObject *error, *unsupported;
-    PyTypeObject *kernel, *device, *memory;
+    PyTypeObject *kernel, *gradient, *device, *memory;
     PyObject *names[TLY_PY_NAME_COUNT];
     PyObject *empty_tuple;
     PyObject *numpy_empty, *numpy_asarray; /* NULL until numpy is needed, as is what follows */
@@ -154,6 +155,9 @@ int tly_py_add_operators(PyObject *module);
 
 /* kernel.c: the type tally.Kernel, and the functions that take words; -1 with an exception. */
 int tly_py_add_kernel(PyObject *module, tly_py_state *s);
+
+/* gradient.c: the type tally.Gradient and its function; -1 with an exception. */
+int tly_py_add_gradient(PyObject *module, tly_py_state *s);
 
 /* tensors.c: the tensors of a word, for bridges; -1 with an exception. */
 int tly_py_add_tensors(PyObject *module);

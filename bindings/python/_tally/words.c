@@ -3,7 +3,7 @@
  * Questions about words, for the bridges to frameworks that compute derivatives: what a word is in
  * full, and which words compute its gradient. Sizes may be open. No kernel is made.
  */
-#include "module.h"
+#include "kernel.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char *text_of(PyObject *word, PyObject **held)
     return *held != NULL ? PyBytes_AsString(*held) : NULL;
 }
 
-static int parse(tly_py_state *s, PyObject *word, tally_descriptor *d)
+int tly_py_parse(tly_py_state *s, PyObject *word, tally_descriptor *d)
 {
     tally_error error = TALLY_ERROR_INIT;
     PyObject *held = NULL;
@@ -27,7 +27,7 @@ static int parse(tly_py_state *s, PyObject *word, tally_descriptor *d)
     return status == TALLY_OK ? 0 : -1;
 }
 
-static PyObject *printed(tly_py_state *s, const tally_descriptor *d)
+PyObject *tly_py_printed(tly_py_state *s, const tally_descriptor *d)
 {
     tally_error error = TALLY_ERROR_INIT;
     char text[TALLY_WORD_MAX];
@@ -42,25 +42,25 @@ static PyObject *describe(PyObject *module, PyObject *word)
     tally_descriptor d;
     tally_error error = TALLY_ERROR_INIT;
     tally_dtype made = TALLY_DTYPE_NONE;
-    if (parse(s, word, &d) != 0) {
+    if (tly_py_parse(s, word, &d) != 0) {
         return NULL;
     }
     if (tally_descriptor_result(&d, NULL, NULL, &made, &error) != TALLY_OK) {
         return tly_py_raise(s, &error);
     }
-    PyObject *full = printed(s, &d);
+    PyObject *full = tly_py_printed(s, &d);
     return full != NULL ? Py_BuildValue("(Ns)", full, tally_dtype_name(made)) : NULL;
 }
 
-/* The names of sources, by tally_source. */
-static const char *const names[] = { NULL, "x", "g",        "y",      "a",      "b",
-                                     "c",  "d", "carry_in", "gcarry", "offsets" };
+const char *const tly_py_source_names[TALLY_SOURCE_OFFSETS + 1] = {
+    "out", "x", "g", "y", "a", "b", "c", "d", "carry_in", "gcarry", "offsets"
+};
 
 /* A source as text; an earlier step as its number. */
 static PyObject *source(int32_t from)
 {
     return from >= TALLY_SOURCE_STEP ? PyLong_FromLong(from - TALLY_SOURCE_STEP)
-                                     : PyUnicode_FromString(names[from]);
+                                     : PyUnicode_FromString(tly_py_source_names[from]);
 }
 
 static PyObject *sources(const tally_gradient_step *step)
@@ -81,11 +81,10 @@ static PyObject *sources(const tally_gradient_step *step)
     return list;
 }
 
-/* The tally_source of a name; TALLY_SOURCE_NONE: there is none. */
-static tally_source source_of(const char *name)
+tally_source tly_py_source_of(const char *name)
 {
     for (int i = TALLY_SOURCE_X; i < TALLY_SOURCE_OFFSETS; i++) {
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(name, tly_py_source_names[i]) == 0) {
             return (tally_source)i;
         }
     }
@@ -96,7 +95,7 @@ static PyObject *steps_as_list(tly_py_state *s, const tally_gradient_step *steps
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *word = printed(s, &steps[i].descriptor);
+        PyObject *word = tly_py_printed(s, &steps[i].descriptor);
         PyObject *from = word != NULL ? sources(&steps[i]) : NULL;
         PyObject *pair = from != NULL ? PyTuple_Pack(2, word, from) : NULL;
         if (pair == NULL || PyList_Append(list, pair) != 0) {
@@ -117,7 +116,8 @@ static PyObject *gradient(PyObject *module, PyObject *arguments)
     tally_descriptor d;
     tally_error error = TALLY_ERROR_INIT;
     size_t count = 0;
-    if (!PyArg_ParseTuple(arguments, "Os:_gradient", &word, &wrt) || parse(s, word, &d) != 0) {
+    if (!PyArg_ParseTuple(arguments, "Os:_gradient", &word, &wrt) ||
+        tly_py_parse(s, word, &d) != 0) {
         return NULL;
     }
     tally_gradient_step *steps = PyMem_Calloc(TALLY_GRADIENT_MAX, sizeof *steps);
@@ -125,7 +125,7 @@ static PyObject *gradient(PyObject *module, PyObject *arguments)
         return PyErr_NoMemory();
     }
     steps[0].size = sizeof *steps;
-    const tally_status status = tally_gradient(&d, source_of(wrt), steps, TALLY_GRADIENT_MAX,
+    const tally_status status = tally_gradient(&d, tly_py_source_of(wrt), steps, TALLY_GRADIENT_MAX,
                                                &count, &error);
     PyObject *list = status == TALLY_OK ? steps_as_list(s, steps, count) : tly_py_raise(s, &error);
     PyMem_Free(steps);

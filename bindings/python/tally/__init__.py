@@ -9,12 +9,12 @@ Arrays of numpy, torch, JAX and every library with a buffer or __dlpack__ come a
 Importing this module imports none of them. docs/python.md explains all of it; docs/python-tutorial.md is a tutorial.
 """
 from ._tally import (
-    Device, Error, Kernel, Unsupported, __version__, argmax, argmin, cumargmax, cumargmin, cumlogsumexp, cummax, cummin,
-    cumprod, cumsum, cumulative_prod, cumulative_sum, devices, get_threads, inspect, kernel, l1, l2, log_sum,
-    log_sum_exp, max, mean, min, prod, set_threads, stats, sum, sum_square, warm)
+    Device, Error, Gradient, Kernel, Unsupported, __version__, argmax, argmin, cumargmax, cumargmin, cumlogsumexp,
+    cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, devices, get_threads, gradient, inspect, kernel,
+    l1, l2, log_sum, log_sum_exp, max, mean, min, prod, set_threads, stats, sum, sum_square, warm)
 
 __all__ = [
-    "Device", "Error", "Kernel", "Unsupported", "argmax", "argmin", "cumargmax", "cumargmin", "cumlogsumexp", "cummax",
-    "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "devices", "get_threads", "inspect", "kernel",
-    "l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod", "set_threads", "stats", "sum", "sum_square",
-    "warm"]
+    "Device", "Error", "Gradient", "Kernel", "Unsupported", "argmax", "argmin", "cumargmax", "cumargmin",
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "devices",
+    "get_threads", "gradient", "inspect", "kernel", "l1", "l2", "log_sum", "log_sum_exp", "max", "mean", "min", "prod",
+    "set_threads", "stats", "sum", "sum_square", "warm"]

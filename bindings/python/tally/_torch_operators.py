@@ -33,7 +33,11 @@ FLOATS_ONLY = ("l2", "log_sum", "log_sum_exp")  # Tally truncates those of integ
 # Names that torch does not promise. Without one of them, derivatives go by torch.library.register_autograd.
 below_autograd = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
 in_functorch = getattr(torch._C, "_are_functorch_transforms_active", None)
+dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(forward_ad, "_current_level")
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+MOST_BETWEEN = 4 << 20  # bytes between the steps of a gradient, on each thread
 
 library = torch.library.Library("tally", "FRAGMENT")
 operators = {}
@@ -177,6 +181,29 @@ def steps_of(word, places, wrt):
     return gradient("sum" + text[4:] if is_divided(word) else text, wrt)
 
 
+@lru_cache(256)
+def kernels_of(word, places, wrt, shape, segments):
+    """The kernels of a gradient of packed tensors; None where one step is all, or much memory is between them."""
+    if len(steps_of(word, places, wrt)) == 1:
+        return None
+    word = parse(word)
+    text = word.without_keepdims(places)
+    op, dtypes, _, *options = ("sum" + text[4:] if is_divided(word) else text).split(":")
+    options = [o.replace("/?", f"/{segments}") if segments is not None else o for o in options]
+    kernels = _tally.gradient(":".join((op, dtypes, "x".join(map(str, shape)), *options)), wrt)
+    return kernels if kernels.memory <= MOST_BETWEEN else None
+
+
+def is_packed(t):
+    return type(t) in PLAIN and t.is_contiguous() and not t.is_neg()
+
+
+def is_watched():
+    """Whether a transform, the compiler or a mode of dispatch is at work, which see operators."""
+    return not PRIVATE or transforms() or torch.compiler.is_compiling() or dispatch_modes() > 0 or \
+        forward_ad._current_level >= 0
+
+
 def is_divided(word):
     """Whether the gradient is that of a sum, divided by the number of elements, which a word would count."""
     return word.op == "mean" and not word.is_cut and "post" not in word.values
@@ -225,8 +252,23 @@ class Rule:
             for d in self.word.axes:
                 g = g.unsqueeze(d)
             return g.expand(shape).to(DTYPES[self.word.dtypes.partition(">")[0]])
+        at_once = self.at_once(wrt, tensors, g)
+        if at_once is not None:
+            return at_once.reshape(shape)
         steps = steps_of(self.text, self.places, wrt)
         return self.run(steps, tensors, g)[len(steps) - 1].reshape(shape)
+
+    def at_once(self, wrt, tensors, g):
+        """The same by one call, whose steps share what is in the cache. None where something wants to see the steps,
+        or they would keep much memory: torch's own is better used again."""
+        have = {name: self.natural(name, t) for name, t in tensors.items()} | {"g": g}
+        if torch.is_grad_enabled() or is_watched() or not all(map(is_packed, have.values())):
+            return None
+        segments = len(have["offsets"]) - 1 if "offsets" in have else None
+        kernels = kernels_of(self.text, self.places, wrt, tuple(self.shapes["x"]) or (1,), segments)
+        if kernels is None:
+            return None
+        return kernels(**{name: t.detach() for name, t in have.items()})
 
     def run(self, steps, tensors, g):
         """All results of a gradient's steps, by number, and the tensors that they read, by name."""
