@@ -204,6 +204,19 @@ class Buffers(ctypes.Structure):
                 ("carry_in", ctypes.c_void_p), ("carry_out", ctypes.c_void_p)]
 
 
+class GradientBuffers(ctypes.Structure):
+    """tally_gradient_buffers"""
+    _fields_ = [("size", ctypes.c_size_t), ("x", ctypes.c_void_p), ("g", ctypes.c_void_p), ("y", ctypes.c_void_p),
+                ("operand", ctypes.c_void_p * 4), ("carry_in", ctypes.c_void_p), ("g_carry", ctypes.c_void_p),
+                ("offsets", ctypes.c_void_p), ("out", ctypes.c_void_p)]
+
+
+class RunOptions(ctypes.Structure):
+    """tally_run_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("reserved", ctypes.c_uint32),
+                ("parallel", ctypes.c_void_p), ("parallel_user", ctypes.c_void_p), ("threads_used", ctypes.c_void_p)]
+
+
 class Kinds:
     """The kinds of data of `tally bench --data`, made by the command's own code."""
 
@@ -254,11 +267,17 @@ class Tally:
         return self.library.tally_version().decode()
 
     def kernel(self, word):
+        return self.made("tally_kernel_create", word)
+
+    def gradient_kernel(self, word):
+        with_respect_to_x = ctypes.c_int(1)
+        return self.made("tally_gradient_kernel_create", word, with_respect_to_x)
+
+    def made(self, create, word, *more):
         made = ctypes.c_void_p()
         options = KernelOptions(size=ctypes.sizeof(KernelOptions), device=self.device.encode())
         descriptor = self.parse(word)
-        self.call("tally_kernel_create", self.context, ctypes.byref(descriptor),
-                  ctypes.byref(options), ctypes.byref(made))
+        self.call(create, self.context, ctypes.byref(descriptor), *more, ctypes.byref(options), ctypes.byref(made))
         return made
 
     def competitors(self, problem, threads):

@@ -31,15 +31,15 @@ ROW = f"{ELEMENTS}"
 
 @dataclass(frozen=True)
 class Case:
-    """`steps` are words behind `word`, which read what it makes as operand `b`. `plain` are words of
-    the same sizes by which the time is judged. `data` adds tensors to x: operands a to d, offsets,
-    carry. `right` tells whether `y` is."""
+    """`plain` are words of the same sizes by which the time is judged. `data` adds tensors to x:
+    operands a to d, offsets, carry. `right` tells whether `y` is. If `is_gradient`, what is measured
+    is the gradient of the word, and operand a is that of its result."""
     name: str
     word: str
     data: Callable
     right: Callable              # (tensors, y, case)
     target: float | None = None
-    steps: tuple = ()
+    is_gradient: bool = False
     plain: tuple = ()
     peers: dict = field(default_factory=dict)   # name: (tensors, y) -> a call
 
@@ -334,8 +334,7 @@ def flags(text, density, sizes, name, target):
 
 def gradient(name, sizes, axis):
     begin = f"cumprod:f32:{sizes}:axis={axis}"
-    return Case(f"gradient of cumprod, {name}", f"{begin},exclusive", near_one, product_gradient,
-                steps=(f"linrec:f32:{sizes}:axis={axis},exclusive,reverse,a=f32,b=f32,map=x*a,coef=x,post=b*(a+y)",),
+    return Case(f"gradient of cumprod, {name}", begin, near_one, product_gradient, is_gradient=True,
                 plain=(begin, f"linrec:f32:{sizes}:axis={axis},a=f32"),
                 peers={"torch": lambda tensors, y: functools.partial(torch_gradient(tensors, y), axis)})
 

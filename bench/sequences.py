@@ -45,7 +45,7 @@ class Problem:
         self.of = made if overlap else {name: laid(array) for name, array in made.items()}
         self.tensors = [self.of["x"]] if overlap else \
             [array for name, array in self.of.items() if name != "carry_out"]
-        self.y, self.made = (laid(case.sizes, DTYPES[case.out_dtype]) for _ in range(2))
+        self.y = laid(case.sizes, DTYPES[case.out_dtype])
         self.bytes = sum(array.nbytes for array in [*self.tensors, self.y])
 
     def poison(self):
@@ -54,31 +54,32 @@ class Problem:
     def is_right(self):
         return self.case.right(self.of, self.y, self.case)
 
-    def buffers(self, word, step):
-        """Of a word that is the case's `step`, counted from 0; each step but the last one writes `made`."""
+    def buffers(self, word):
         buffers = native.Buffers(size=ctypes.sizeof(native.Buffers), input=self.of["x"].ctypes.data,
-                                 out=(self.made if step < len(self.case.steps) else self.y).ctypes.data)
+                                 out=self.y.ctypes.data)
         for index, letter in enumerate(OPERANDS):
-            array = self.made if step > 0 and letter == "b" else self.of.get(letter)
+            array = self.of.get(letter)
             buffers.operand[index] = array.ctypes.data if array is not None and f",{letter}=" in word else None
         buffers.offsets = self.of["offsets"].ctypes.data if "segments=" in word else None
         for name in ("carry_in", "carry_out") if "carry=" in word else ():
             setattr(buffers, name, self.of[name].ctypes.data)
         return buffers
 
+    def gradient_buffers(self):
+        return native.GradientBuffers(size=ctypes.sizeof(native.GradientBuffers), x=self.of["x"].ctypes.data,
+                                      g=self.of["a"].ctypes.data, out=self.y.ctypes.data)
+
 
 def tally_competitors(tally, name, problem, threads):
-    """The case's words one behind the other; as `PLAIN` those by which it is judged."""
-    case = problem.case
-    words = case.plain if name == PLAIN else (case.word, *case.steps)
+    """The case's word; as `PLAIN` those by which it is judged, one behind the other."""
+    words = problem.case.plain if name == PLAIN else (problem.case.word,)
     run, clock = tally.library.tally_kernel_run_buffers, tally.clock.repeat_buffers
     try:
         kernels = [tally.kernel(word) for word in words]
     except Refused as refused:
         yield Competitor(name, refusal=str(refused))
         return
-    all_buffers = [problem.buffers(word, len(case.steps) if name == PLAIN else step)
-                   for step, word in enumerate(words)]
+    all_buffers = [problem.buffers(word) for word in words]
 
     def once(threads, count=1):
         taken = [clock(run, kernel, ctypes.byref(buffers), threads, ctypes.c_int64(count))
@@ -94,6 +95,20 @@ def tally_competitors(tally, name, problem, threads):
         # A plain word computes something else, so its result is not looked at.
         yield Competitor(name, each, functools.partial(seconds, each), is_ceiling=name == PLAIN,
                          keep=tuple(all_buffers))
+
+
+def gradient_competitors(tally, name, problem, threads):
+    kernel, buffers = tally.gradient_kernel(problem.case.word), problem.gradient_buffers()
+    for each in threads:
+        options = native.RunOptions(size=ctypes.sizeof(native.RunOptions), threads=each)
+        call = functools.partial(tally.call, "tally_gradient_kernel_run", kernel, ctypes.byref(buffers),
+                                 ctypes.byref(options))
+        yield Competitor(name, each, repeat(call), keep=(buffers, options))
+
+
+def own_competitors(tally, name, problem, threads):
+    make = gradient_competitors if problem.case.is_gradient else tally_competitors
+    return make(tally, name, problem, threads)
 
 
 def plain_competitors(tally, problem, threads):
@@ -117,7 +132,8 @@ def measured_case(case, makers, options, order, commit):
     for result in results:
         if result["name"] == PLAIN:
             result["ceiling"] = False
-    return {"name": case.name, "word": "; ".join((case.word, *case.steps)), "plain": "; ".join(case.plain),
+    word = f"gradient of {case.word}" if case.is_gradient else case.word
+    return {"name": case.name, "word": word, "plain": "; ".join(case.plain),
             "bytes": problem.bytes, "elements": problem.y.size, "exps": 0, "call": False, "commit": commit,
             "threads": options.threads, "targets": {str(threads): case.target for threads in options.threads},
             "results": results}
@@ -134,10 +150,10 @@ def main():
     folder = native.compile_all(pathlib.Path(options.build) / "bench")
     tally = native.Tally(folder, native.find_tally(options.build), "cpu")
     makers = [stage_peers.Moves(folder, options.threads).competitors,
-              functools.partial(tally_competitors, tally, "Tally")]
+              functools.partial(own_competitors, tally, "Tally")]
     if machine.level("cpu") == "avx512":
         narrow = native.Tally(folder, tally.path, "cpu:x86-64-v3")
-        makers.append(functools.partial(tally_competitors, narrow, stages.AVX2))
+        makers.append(functools.partial(own_competitors, narrow, stages.AVX2))
     wanted = {"plain": functools.partial(plain_competitors, tally), "peers": peer_competitors}
     makers += [wanted[name] for name in options.peers.split(",") if name]
     pieces = part.Pieces(options)

@@ -178,3 +178,63 @@ def test_vmap():
     large = torch.full((2, 3), 2**32 - 1, dtype=torch.uint32)  # whose products have the sign's bit
     got = func.vmap(lambda v: tt.cumprod(v, 0))(large)
     assert torch.equal(got, tt.cumprod(large, 1)) and got[0].tolist() == [2**32 - 1, 1 - 2**33, 3 * 2**32 - 1]
+
+
+@pytest.mark.skipif(not tt.PRIVATE, reason="derivatives go by steps alone")
+@pytest.mark.parametrize("word, shapes", [("cumprod:axis=1", [(300, 900)]), ("cumprod:axis=1", [(3, 4)]),
+                                          ("mean:axes=1,map=x*x*a,post=exp(y)", [(4, 5), (5,)]),
+                                          ("prod:axes=0,keepdims", [(4, 5)]),
+                                          ("cumsum:axis=0,map=x*a*b", [(4, 5), (1, 5), ()])])
+def test_one_call_has_what_steps_have(monkeypatch, word, shapes):
+    from tally._torch_operators import Rule
+    tensors = [(torch.rand(s) * 0.02 + 0.99).requires_grad_() for s in shapes]
+    y = tt.run(word, *tensors)
+    g = torch.rand(y.shape)
+    made = torch.autograd.grad(y, tensors, g, retain_graph=True)
+    steps, run = [], Rule.run
+
+    def counted(self, *arguments):
+        steps.append(self.text)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Rule, "run", counted)
+    again = torch.autograd.grad(y, tensors, g, retain_graph=True)
+    one_by_one = len(steps)
+    wanted = torch.autograd.grad(y, tensors, g, create_graph=True)
+    assert len(steps) > one_by_one, "a gradient that has a gradient is made of operators"
+    for first, second, third in zip(made, again, wanted):
+        assert torch.equal(first, second) and first.shape == third.shape
+        torch.testing.assert_close(first, third, rtol=1e-4, atol=1e-4 * float(third.detach().abs().max()))
+
+
+@pytest.mark.skipif(not tt.PRIVATE, reason="derivatives go by steps alone")
+def test_what_watches_operators_sees_steps(monkeypatch):
+    from tally._torch_operators import Rule
+    from torch.utils._python_dispatch import TorchDispatchMode
+    seen, steps, run = [], [], Rule.run
+
+    def counted(self, *arguments):
+        steps.append(self.text)
+        return run(self, *arguments)
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            seen.append(str(operator))
+            return operator(*args, **(kwargs or {}))
+
+    monkeypatch.setattr(Rule, "run", counted)
+    x = torch.rand(300, 400, requires_grad=True)
+    y = tt.cumprod(x, 1)
+    y.backward(torch.ones(300, 400), retain_graph=True)
+    (tt.cumprod(x[:3], 1).sum() + tt.cumprod(x[:4, :3].T, 1).sum()).backward()
+    assert not steps, "one call, also of small tensors that are not packed"
+    for g in (torch.ones(1).expand(300, 400), torch.ones(400, 300).T):
+        before = len(steps)
+        y.backward(g, retain_graph=True)
+        assert len(steps) == before + 1, "g is no packed tensor"
+    with Watch():
+        y.backward(torch.ones(300, 400))
+    assert seen.count("tally.run.default") == 2
+    traced = torch.fx.experimental.proxy_tensor.make_fx(
+        lambda v: torch.autograd.grad(tt.cumprod(v, 1).sum(), v)[0])(torch.rand(3, 4, requires_grad=True))
+    assert sum("run" in str(n.target) for n in traced.graph.nodes) == 2

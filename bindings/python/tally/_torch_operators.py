@@ -38,6 +38,7 @@ PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(fo
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 MOST_BETWEEN = 4 << 20  # bytes between the steps of a gradient, on each thread
+MOST_COPIED = 1 << 18  # bytes of a tensor
 
 library = torch.library.Library("tally", "FRAGMENT")
 operators = {}
@@ -183,9 +184,7 @@ def steps_of(word, places, wrt):
 
 @lru_cache(256)
 def kernels_of(word, places, wrt, shape, segments):
-    """The kernels of a gradient of packed tensors; None where one step is all, or much memory is between them."""
-    if len(steps_of(word, places, wrt)) == 1:
-        return None
+    """The kernels of a gradient of packed tensors; None where much memory is between them."""
     word = parse(word)
     text = word.without_keepdims(places)
     op, dtypes, _, *options = ("sum" + text[4:] if is_divided(word) else text).split(":")
@@ -194,8 +193,11 @@ def kernels_of(word, places, wrt, shape, segments):
     return kernels if kernels.memory <= MOST_BETWEEN else None
 
 
-def is_packed(t):
-    return type(t) in PLAIN and t.is_contiguous() and not t.is_neg()
+def packed(t):
+    """A plain tensor without its history, packed; None: it is not plain, or too large for a copy."""
+    if type(t) not in PLAIN or t.is_neg() or not (t.is_contiguous() or t.nbytes <= MOST_COPIED):
+        return None
+    return t.detach().contiguous()
 
 
 def is_watched():
@@ -260,15 +262,16 @@ class Rule:
 
     def at_once(self, wrt, tensors, g):
         """The same by one call, whose steps share what is in the cache. None where something wants to see the steps,
-        or they would keep much memory: torch's own is better used again."""
-        have = {name: self.natural(name, t) for name, t in tensors.items()} | {"g": g}
-        if torch.is_grad_enabled() or is_watched() or not all(map(is_packed, have.values())):
+        or they would keep much memory: torch's own is better used again. Of tensors that are not packed small ones are
+        copied."""
+        if torch.is_grad_enabled() or is_watched():
+            return None
+        have = {"g": packed(g)} | {name: packed(self.natural(name, t)) for name, t in tensors.items()}
+        if any(t is None for t in have.values()) or ("segments" in self.word.values and "offsets" not in have):
             return None
         segments = len(have["offsets"]) - 1 if "offsets" in have else None
         kernels = kernels_of(self.text, self.places, wrt, tuple(self.shapes["x"]) or (1,), segments)
-        if kernels is None:
-            return None
-        return kernels(**{name: t.detach() for name, t in have.items()})
+        return None if kernels is None else kernels(**have)
 
     def run(self, steps, tensors, g):
         """All results of a gradient's steps, by number, and the tensors that they read, by name."""

@@ -205,6 +205,7 @@ class Word(NamedTuple):
     out: str      # the result's dtype
     axes: tuple
     places: dict  # the dims along which each operand lies
+    tensors: tuple  # the names of what the word reads
 
     @property
     def is_scan(self):
@@ -216,12 +217,6 @@ class Word(NamedTuple):
         the input."""
         others = {"map", "post", "reset", "segments", "carry"}
         return self.op in ("cumsum", "sum", "mean") and others.isdisjoint(self.values)
-
-    @property
-    def tensors(self):
-        """The names of what the word reads."""
-        more = [name for name, option in (("offsets", "segments"), ("carry_in", "carry")) if option in self.values]
-        return ["x", *(letter for letter in LETTERS if letter in self.values), *more]
 
     @property
     def is_cut(self):
@@ -278,7 +273,9 @@ def parse(text):
         raise fault("carry", "operators of torch have one result", kind=_tally.Unsupported)
     axes = dims_of(values["axis"]) if "axis" in values else dims_of(values.get("axes"), rank)
     places = {letter: dims_of(values.get(letter, "").partition("/")[2] or None, rank) for letter in LETTERS}
-    return Word(canonical, op, dtypes, rank, tuple(options), values, out, axes, places)
+    tensors = ("x", *(letter for letter in LETTERS if letter in values),
+               *(name for name, option in (("offsets", "segments"), ("carry_in", "carry")) if option in values))
+    return Word(canonical, op, dtypes, rank, tuple(options), values, out, axes, places, tensors)
 
 
 def dims_of(text, rank=0):

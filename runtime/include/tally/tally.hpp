@@ -1494,6 +1494,15 @@ inline tally_kernel_options raw_of(const kernel_options &from) noexcept
     return raw;
 }
 
+inline tally_run_options raw_of(const run_options &from) noexcept
+{
+    tally_run_options raw = TALLY_RUN_OPTIONS_INIT;
+    raw.threads = from.threads;
+    raw.parallel = from.parallel;
+    raw.parallel_user = from.parallel_user;
+    return raw;
+}
+
 } // namespace detail
 
 /**
@@ -1655,7 +1664,7 @@ public:
         detail::call_error error;
         if (kernel_ == nullptr)
             return detail::empty_handle("kernel");
-        const tally_run_options raw = raw_of(options);
+        const tally_run_options raw = detail::raw_of(options);
         return detail::done(tally_kernel_run_buffers(kernel_, &buffers, &raw, &error), error);
     }
     /** Runs the kernel without checking the tensors, which is the fastest way. The descriptor's
@@ -1669,7 +1678,7 @@ public:
             return detail::empty_handle("kernel");
         if (options.threads == 0 && options.parallel == nullptr)
             return detail::done(tally_kernel_run(kernel_, in, out, &error), error);
-        const tally_run_options raw = raw_of(options);
+        const tally_run_options raw = detail::raw_of(options);
         return detail::done(tally_kernel_run_with(kernel_, in, out, &raw, &error), error);
     }
     /** Returns the canonical word: tally_kernel_word. */
@@ -1721,15 +1730,6 @@ public:
 
 private:
     friend class context;
-
-    static tally_run_options raw_of(const run_options &options) noexcept
-    {
-        tally_run_options raw = TALLY_RUN_OPTIONS_INIT;
-        raw.threads = options.threads;
-        raw.parallel = options.parallel;
-        raw.parallel_user = options.parallel_user;
-        return raw;
-    }
 
     int operand_count() const noexcept
     {
@@ -1805,6 +1805,68 @@ private:
 };
 
 /* ---- contexts ------------------------------------------------------------------------------- */
+
+/**
+ * The kernels of all steps of a gradient: tally_gradient_kernel. It is movable and destroys itself.
+ * Many threads may call its functions at once, on different results, except move, assignment and
+ * destructor.
+ */
+class gradient_kernel {
+public:
+    /** Makes an empty handle. */
+    gradient_kernel() noexcept = default;
+    gradient_kernel(gradient_kernel &&other) noexcept
+        : context_(std::move(other.context_)), kernel_(std::exchange(other.kernel_, nullptr))
+    {
+    }
+    gradient_kernel &operator=(gradient_kernel &&other) noexcept
+    {
+        if (this != &other) {
+            tally_gradient_kernel_destroy(&kernel_);
+            context_ = std::move(other.context_);
+            kernel_ = std::exchange(other.kernel_, nullptr);
+        }
+        return *this;
+    }
+    ~gradient_kernel() { tally_gradient_kernel_destroy(&kernel_); }
+
+    /** Returns false for an empty handle. */
+    explicit operator bool() const noexcept { return kernel_ != nullptr; }
+
+    /** Computes the gradient: tally_gradient_kernel_run, which checks pointers and no sizes. Set
+     *  `buffers.size` to sizeof(tally_gradient_buffers). */
+    result<void> try_run(const tally_gradient_buffers &buffers,
+                         const run_options &options = {}) const noexcept
+    {
+        detail::call_error error;
+        if (kernel_ == nullptr)
+            return detail::empty_handle("gradient's kernel");
+        const tally_run_options raw = detail::raw_of(options);
+        return detail::done(tally_gradient_kernel_run(kernel_, &buffers, &raw, &error), error);
+    }
+#if TALLY_EXCEPTIONS
+    void run(const tally_gradient_buffers &buffers, const run_options &options = {}) const
+    {
+        try_run(buffers, options).value();
+    }
+#endif
+
+    /** Returns what a run reads, a bit 1 << tally_source for each tensor: what a host keeps from
+     *  the forward run. */
+    std::uint32_t reads() const noexcept { return tally_gradient_kernel_reads(kernel_); }
+    /** Returns the bytes between the steps, on each thread of a run. */
+    std::size_t memory() const noexcept { return tally_gradient_kernel_memory(kernel_); }
+
+    /** Returns the handle for the C interface, or nullptr if this one is empty. It still belongs to
+     *  this object. */
+    tally_gradient_kernel *get() const noexcept { return kernel_; }
+
+private:
+    friend class context;
+
+    detail::shared_context context_; /* destroyed behind the kernel */
+    tally_gradient_kernel *kernel_ = nullptr;
+};
 
 /** The options of a context: tally_context_options explains each field. Strings are borrowed until
  *  the context is made. Functions and the pointers that are passed to them must live as long as the
@@ -1972,6 +2034,26 @@ public:
         const result<descriptor> what = descriptor::try_of(word, in, out);
         return what ? try_make(*what, options) : result<kernel>(what.error());
     }
+    /** Makes the kernels for a descriptor's gradient with respect to one of its tensors:
+     *  tally_gradient_kernel_create. */
+    result<gradient_kernel> try_make_gradient(const descriptor &what,
+                                              tally_source wrt = TALLY_SOURCE_X,
+                                              const kernel_options &options = {}) const noexcept
+    {
+        const tally_kernel_options raw = detail::raw_of(options);
+        detail::call_error error;
+        gradient_kernel made;
+        if (get() == nullptr)
+            return detail::empty_handle("context");
+        const result<void> right = what.try_check();
+        if (!right)
+            return right.error();
+        if (tally_gradient_kernel_create(get(), &what.raw(), wrt, &raw, &made.kernel_, &error) !=
+            TALLY_OK)
+            return failure(error);
+        made.context_ = context_;
+        return made;
+    }
     /** Tests whether there is a kernel, without making it: tally_context_supports. If there is
      *  none, the failure says why. */
     result<void> try_supports(const descriptor &what,
@@ -2058,6 +2140,11 @@ public:
                 const kernel_options &options = {}) const
     {
         return try_make(word, in, out, options).value();
+    }
+    gradient_kernel make_gradient(const descriptor &what, tally_source wrt = TALLY_SOURCE_X,
+                                  const kernel_options &options = {}) const
+    {
+        return try_make_gradient(what, wrt, options).value();
     }
     template <class Range>
     void warm(const Range &descriptors, const kernel_options &options = {}) const
