@@ -54,7 +54,7 @@ static tally_gradient_kernel *make(const char *word, tally_source wrt)
 
 /* ---- blocks ---- */
 
-/* x[i] = 2 and g[i] = 1, so that element t of n has the gradient 2^t * (1 + 2 + ... + 2^(n-1-t)). */
+/* x[i] = 2 and g[i] = 1, so that element t of n has the gradient 2^t + 2^(t+1) + ... + 2^(n-1). */
 static double gradient_of_twos(int64_t t, int64_t n)
 {
     return ldexp(1, (int)n - 1) * 2 - ldexp(1, (int)t);

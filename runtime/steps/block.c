@@ -110,8 +110,9 @@ int64_t tly_blocks_count(const tly_blocks *blocks)
     return count;
 }
 
-/* Outer dims first, each to one index, until a range of one fits. Inside of the axis nothing is cut:
- * blocks would be narrow columns, which memory serves slowly. */
+/* Outer dims first, each to one index, until a range of one fits. Inside of the axis nothing is
+ * cut: blocks would be narrow columns, which memory serves slowly. The gradient of cumprod, f32 of
+ * 4096x4096, axis 0, by 32, 64, 128 and 256 columns 25, 18, 13 and 12 ms, and uncut 10 (Zen 5). */
 void tly_blocks_cut(tly_blocks *blocks, const tly_step_facts *steps, size_t count, int64_t most,
                     int64_t parts)
 {

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results in between take so much of a core's second cache, which the other tensors of a block share
- * with them. Of little there are many small blocks, for threads. f32 of 16 Mi, the gradient of
- * cumprod, one thread: see docs/performance.md. */
+/* Results in between take so much of a core's second cache, which the other tensors of a block
+ * share with them. Of little there are many small blocks, for threads. The gradient of cumprod, f32
+ * of 4096x4096 by 64, 128, 256, 512 KiB, 1 and 2 MiB: 7.9, 7.6, 7.3, 7.2, 7.1, 7.0 ms, and step by
+ * step 8.4 (Zen 5, 1 MiB of L2). */
 enum { MOST_BETWEEN = 1 << 19, LEAST_BETWEEN = 1 << 16, PARTS = 64, LEAST_PARTS = 8 };
 
 /* ---- the steps ---- */

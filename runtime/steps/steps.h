@@ -85,8 +85,8 @@ int64_t tly_blocks_count(const tly_blocks *blocks);
 /* block.c: bytes of a step's result in a block. */
 int64_t tly_blocks_result_bytes(const tly_blocks *blocks, const tly_step_facts *step);
 
-/* block.c: a step's descriptor for blocks of `size` indices along each dim. The caller's tensors lie
- * as in the whole, results in between are packed. */
+/* block.c: a step's descriptor for blocks of `size` indices along each dim. The caller's tensors
+ * lie as in the whole, results in between are packed. */
 tally_descriptor tly_blocks_descriptor(const tly_blocks *blocks, const int64_t *size,
                                        const tly_step_facts *step, int is_last);
 

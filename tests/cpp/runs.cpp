@@ -224,6 +224,44 @@ void test_offsets()
     EXPECT(WORKS(running) && (*running)(0) == 0 && (*running)(2) == 5 && (*running)(5) == 0);
 }
 
+void test_gradients()
+{
+    const context c = make_context();
+    const float x[2][4] = { { 2, 0, 3, 5 }, { 2, 1, 3, 5 } };
+    const float g[2][4] = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } };
+    float dx[2][4] = {};
+    tally_gradient_buffers buffers = TALLY_GRADIENT_BUFFERS_INIT;
+    auto made = c.try_make_gradient(
+        tally::descriptor(tally::op::cumprod, tally::dtype::f32, { 2, 4 }).axis(1));
+    buffers.x = x;
+    buffers.g = g;
+    buffers.out = dx;
+    if (WORKS(made)) {
+        EXPECT(made->reads() == (1u << TALLY_SOURCE_X | 1u << TALLY_SOURCE_G));
+        EXPECT(made->memory() >= sizeof dx && made->get() != nullptr);
+        WORKS(made->try_run(buffers));
+        EXPECT(dx[0][0] == 1 && dx[0][1] == 38 && dx[1][0] == 20 && dx[1][3] == 6);
+        buffers.g = nullptr;
+        FAILS(made->try_run(buffers, { 2, nullptr, nullptr }), status::invalid, "g", "NULL");
+        buffers.g = g;
+        tally::gradient_kernel moved = std::move(*made);
+        tally::gradient_kernel other;
+        EXPECT(!*made && moved && !other);
+        FAILS(made->try_run(buffers), status::invalid, "usage", "the gradient's kernel is empty");
+        other = std::move(moved);
+        dx[1][3] = 0;
+        WORKS(other.try_run(buffers));
+        EXPECT(dx[1][3] == 6);
+    }
+    FAILS(
+        c.try_make_gradient(tally::descriptor(tally::op::cumsum, tally::dtype::i32, { 3 }).axis(0)),
+        status::invalid, "dtype", "no gradient");
+    FAILS(
+        c.try_make_gradient(tally::descriptor(tally::op::cumsum, tally::dtype::f32, { 3 }).axis(0),
+                            TALLY_SOURCE_A),
+        status::invalid, "a", "no operand a");
+}
+
 void test_carry()
 {
     const context c = make_context();
@@ -493,6 +531,7 @@ int main()
     test_runs();
     test_operands();
     test_offsets();
+    test_gradients();
     test_carry();
     test_dtypes();
     test_handles();

@@ -47,7 +47,7 @@ def test_signatures(name):
 def test_options_are_taken(name):
     """A signature names what the function takes: an option that it does not know is a TypeError."""
     for kind, option, default in of_function(getattr(tally, name)):
-        if kind == "KEYWORD_ONLY" and name not in ("kernel", "gradient", "inspect", "warm"):
+        if kind == "KEYWORD_ONLY" and name not in ("kernel", "gradient", "inspect", "linrec", "run", "warm"):
             getattr(tally, name)(numpy.ones(3), **{option: default})
 
 

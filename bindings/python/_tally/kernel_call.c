@@ -45,14 +45,34 @@ static int same_shape(int tensor, const tly_py_shape *a, const tly_py_shape *b)
     }
 }
 
-static int same_strides(const tly_py_view *v, const int64_t *strides)
+static int same_strides(const tly_py_view *v, const tly_py_wanted *w)
 {
     for (int i = 0; i < v->shape.rank; i++) {
-        if (v->shape.sizes[i] != 1 && v->strides[i] != strides[i]) {
+        if (v->shape.sizes[i] != 1 && v->strides[i] != w->strides[i]) {
             return 0;
         }
     }
-    return 1;
+    return v->shape.rank == w->shape.rank;
+}
+
+/* An operand with strides may leave out, or have size 1, where the word's stride is 0. */
+static int is_broadcast(const tly_py_view *v, const tly_py_wanted *w)
+{
+    const int more = w->shape.rank - v->shape.rank;
+    for (int i = 0; i < w->shape.rank && more >= 0; i++) {
+        const int64_t size = i < more ? 1 : v->shape.sizes[i - more];
+        const int is_same = size == w->shape.sizes[i] &&
+                            (size == 1 || v->strides[i - more] == w->strides[i]);
+        if (!is_same && !(size == 1 && w->strides[i] == 0)) {
+            return 0;
+        }
+    }
+    return more >= 0;
+}
+
+static int is_operand(int tensor)
+{
+    return tensor >= TLY_PY_TENSOR_A && tensor < TLY_PY_TENSOR_OFFSETS;
 }
 
 static int is_output(int tensor)
@@ -70,6 +90,9 @@ static int compare(tly_py_state *s, const tly_py_view *v, int tensor, const tly_
                            tally_dtype_name((tally_dtype)v->shape.dtype),
                            tally_dtype_name((tally_dtype)w->shape.dtype));
     }
+    if (is_operand(tensor) && w->strides != NULL && is_broadcast(v, w)) {
+        return 0;
+    }
     if (!same_shape(tensor, &v->shape, &w->shape)) {
         char shapes[2][200];
         tly_py_shape_text(&v->shape, shapes[0], sizeof shapes[0]);
@@ -77,8 +100,7 @@ static int compare(tly_py_state *s, const tly_py_view *v, int tensor, const tly_
         return tly_py_fail(s, v->field, NULL, "the array's shape is %s, and the word's %s",
                            shapes[0], shapes[1]);
     }
-    if (w->strides == NULL ? !v->packed
-                           : v->shape.rank != w->shape.rank || !same_strides(v, w->strides)) {
+    if (w->strides == NULL ? !v->packed : !same_strides(v, w)) {
         const char *copy = is_output(tensor)              ? "pass an array that is packed"
                            : v->kind == TLY_PY_KIND_TORCH ? "x.contiguous()"
                                                           : "numpy.ascontiguousarray(x)";
@@ -158,7 +180,7 @@ static int view_one(kernel_call *c, int tensor)
     if (tly_py_want(c->s, &c->k->d, tensor, &w) != 0) {
         return -1;
     }
-    const int is_needed = (tensor >= TLY_PY_TENSOR_A && tensor <= TLY_PY_TENSOR_OFFSETS) ||
+    const int is_needed = is_operand(tensor) || tensor == TLY_PY_TENSOR_OFFSETS ||
                           tensor == TLY_PY_TENSOR_CARRY_OUT;
     if (given == NULL && is_needed && w.is_there && tly_py_bytes_of(&w.shape) > 0) {
         return tly_py_fail(c->s, tly_py_tensor_names[tensor], NULL,

@@ -5,6 +5,8 @@
  */
 #include "kernel.h"
 
+#include "call.h"
+
 #include <string.h>
 
 const char *const tly_py_tensor_names[TLY_PY_TENSOR_COUNT] = { "in",      "out",      "a",
@@ -96,19 +98,25 @@ static int append(PyObject *list, PyObject *object)
     return status;
 }
 
+static PyObject *numbers(const int64_t *from, int32_t count)
+{
+    PyObject *list = PyList_New(0);
+    int status = list == NULL ? -1 : 0;
+    for (int32_t i = 0; i < count && status == 0; i++) {
+        status = append(list, PyLong_FromLongLong(from[i]));
+    }
+    PyObject *made = status == 0 ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return made;
+}
+
 /* (name, dtype, sizes) */
 static PyObject *describe(int tensor, const tly_py_shape *shape)
 {
-    PyObject *sizes = PyList_New(0);
-    int status = sizes == NULL ? -1 : 0;
-    for (int32_t i = 0; i < shape->rank && status == 0; i++) {
-        status = append(sizes, PyLong_FromLongLong(shape->sizes[i]));
-    }
-    PyObject *made = status == 0 ? PyList_AsTuple(sizes) : NULL;
-    Py_XDECREF(sizes);
-    return made == NULL ? NULL
-                        : Py_BuildValue("(ssN)", tly_py_tensor_names[tensor],
-                                        tally_dtype_name((tally_dtype)shape->dtype), made);
+    PyObject *sizes = numbers(shape->sizes, shape->rank);
+    return sizes == NULL ? NULL
+                         : Py_BuildValue("(ssN)", tly_py_tensor_names[tensor],
+                                         tally_dtype_name((tally_dtype)shape->dtype), sizes);
 }
 
 /* Those that are read, in the order of tally_buffers, then those that are written. */
@@ -148,7 +156,41 @@ static PyObject *tensors(PyObject *module, PyObject *word)
     return status == TALLY_OK ? list_tensors(s, &d) : tly_py_raise(s, &e);
 }
 
-static PyMethodDef functions[] = { { "_tensors", tensors, METH_O, NULL }, { NULL, NULL, 0, NULL } };
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+/* _look(array, field) -> (dtype, sizes, strides in elements, or None if it is packed); None for a
+ * tensor of torch that is more than its elements. */
+static PyObject *look(PyObject *module, PyObject *args)
+{
+    tly_py_state *s = PyModule_GetState(module);
+    tly_py_view v;
+    PyObject *array;
+    const char *field;
+    if (!PyArg_ParseTuple(args, "Os:_look", &array, &field)) {
+        return NULL;
+    }
+    if (tly_py_needs_bridge(s, array, (tly_py_kind)tly_py_type_of(s, array)->kind)) {
+        return Py_NewRef(Py_None);
+    }
+    if (tly_py_view_of(s, &v, array, field, 0) != 0) {
+        tly_py_examine(s, array, field);
+        return NULL;
+    }
+    const char *dtype = tally_dtype_name((tally_dtype)v.shape.dtype);
+    PyObject *sizes = numbers(v.shape.sizes, v.shape.rank);
+    PyObject *strides = v.packed ? Py_NewRef(Py_None) : numbers(v.strides, v.shape.rank);
+    tly_py_view_end(&v);
+    if (sizes == NULL || strides == NULL) {
+        Py_XDECREF(sizes);
+        Py_XDECREF(strides);
+        return NULL;
+    }
+    return Py_BuildValue("(sNN)", dtype, sizes, strides);
+}
+
+static PyMethodDef functions[] = { { "_tensors", tensors, METH_O, NULL },
+                                   { "_look", look, METH_VARARGS, NULL },
+                                   { NULL, NULL, 0, NULL } };
 
 int tly_py_add_tensors(PyObject *module)
 {

@@ -102,8 +102,8 @@ typedef struct tally_gradient_kernel tally_gradient_kernel;
  *
  * On a CPU the steps run on parts of the tensors that are independent of each other, one part after
  * the other, so that the results of steps in between stay in the core's cache. These parts are
- * ranges of outer dims, such as the rows of a batch. Where no outer dim is there to be cut, as in one
- * long row or where the axis is the outermost dim, each step runs as a whole. The context keeps
+ * ranges of outer dims, such as the rows of a batch. Where no outer dim is there to be cut, as in
+ * one long row or where the axis is the outermost dim, each step runs as a whole. The context keeps
  * the memory between steps for later runs; of more than 4 MiB the gradient's kernel keeps it.
  *
  * Fails as tally_gradient and tally_kernel_create do. Thread-safe.
@@ -119,8 +119,8 @@ TALLY_API void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel);
  *  these from the forward run. 0 if `kernel` is NULL. Thread-safe. */
 TALLY_API uint32_t tally_gradient_kernel_reads(const tally_gradient_kernel *kernel);
 
-/** Returns the bytes that the results of steps in between take on each thread of a run; 0 if there is
- *  one step, or if `kernel` is NULL. Thread-safe. */
+/** Returns the bytes that the results of steps in between take on each thread of a run; 0 if there
+ *  is one step, or if `kernel` is NULL. Thread-safe. */
 TALLY_API size_t tally_gradient_kernel_memory(const tally_gradient_kernel *kernel);
 
 /** The tensors of one run, by the tally_source that each is. What the run does not read is ignored.
