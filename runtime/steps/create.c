@@ -151,9 +151,9 @@ static void place_result(tally_gradient_kernel *k, const tly_step_facts *last)
     (void)tally_descriptor_extent(&last->given, NULL, &out->extent, NULL);
     out->align = bytes;
     out->is_needed = out->extent.low < out->extent.end;
-    tly_result_strides(&last->full, k->move);
+    /* Dims that are cut lie before all that are reduced, so that they are the result's first. */
     for (int32_t d = 0; d < last->full.rank; d++) {
-        k->move[d] *= bytes;
+        k->move[d] = last->full.out_strides[d] * bytes;
     }
 }
 

@@ -92,7 +92,5 @@ tally_descriptor tly_blocks_descriptor(const tly_blocks *blocks, const int64_t *
 
 /* block.c: how a step's tensor lies over the dims of its input, in elements. */
 void tly_step_strides(const tly_step_facts *step, int tensor, int64_t *strides);
-/* The same of its result, with 0 along dims that are reduced. */
-void tly_result_strides(const tally_descriptor *full, int64_t *strides);
 
 #endif
