@@ -30,7 +30,7 @@ static tally_status refuse_carry(const tly_rules *rules, const tly_pointers *p, 
         }
     }
     tly_fail(error, TALLY_INVALID, "carry_out", "carry_in and carry_out overlap in part");
-    tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
+    tly_error_hint(error, "pass the same tensor twice, or tensors that do not overlap");
     return TALLY_INVALID;
 }
 
@@ -93,7 +93,7 @@ tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *p, 
         tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
     }
     tly_error_hint(error, rules->in_place
-                              ? "pass the same pointer twice, or regions that are disjoint"
-                              : "pass regions that are disjoint");
+                              ? "pass the same tensor twice, or tensors that do not overlap"
+                              : "pass tensors that do not overlap");
     return TALLY_INVALID;
 }

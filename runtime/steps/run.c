@@ -75,7 +75,7 @@ static tally_status check_pointers(const tally_gradient_kernel *k, char *const *
         if (t != TLY_GRADIENT_OUT && tensor->align != 0 && at[t] != NULL && overlap(k, at, t)) {
             tly_fail(error, TALLY_INVALID, "out", "the regions of %s and the result overlap",
                      names[t]);
-            tly_error_hint(error, "pass regions that are disjoint");
+            tly_error_hint(error, "pass tensors that do not overlap");
             return TALLY_INVALID;
         }
     }

@@ -63,14 +63,14 @@ def test_overlaps_are_refused():
         other = x[:-1] if view.base is x and view[0] == 1 else x[1:]
         with pytest.raises(tally.Error, match="overlap") as refused:
             tally.cumsum(view, out=other)
-        assert "the same pointer twice" in refused.value.hint
+        assert "the same tensor twice" in refused.value.hint
     square = np.arange(16.0).reshape(4, 4)
     with pytest.raises(tally.Error, match="in place needs a scan, and equal dtypes, strides"):
         tally.cumsum(square, axis=0, out=square.T)
     for row, message in (0, "in place needs a scan"), (1, "overlap"):
         with pytest.raises(tally.Error, match=message) as refused:
             tally.sum(square, axis=0, out=square[row])
-        assert refused.value.hint == "pass regions that are disjoint"
+        assert refused.value.hint == "pass tensors that do not overlap"
     assert (x == before).all() and (square.ravel() == np.arange(16)).all()
 
 
