@@ -114,7 +114,6 @@ static void add_tensor(tally_gradient_kernel *k, const tly_step_facts *facts, co
 {
     const int64_t bytes = tly_dtypes[dtype_of(&facts->full, tensor)].bytes;
     const int32_t source = step->source[tensor];
-    const int may_be_missing = source == TALLY_SOURCE_CARRY_IN || source == TALLY_SOURCE_G_CARRY;
     tally_extent e = elements_of(facts, tensor);
     tly_gradient_tensor *t = &k->tensor[source];
     e = (tally_extent){ e.low * bytes, e.end * bytes };
@@ -124,7 +123,9 @@ static void add_tensor(tally_gradient_kernel *k, const tly_step_facts *facts, co
     }
     t->extent = e;
     t->align = (int32_t)bytes;
-    t->is_needed |= e.low < e.end && (tensor != TLY_STEP_CARRY || !may_be_missing);
+    const int is_state = source == TALLY_SOURCE_CARRY_IN && tensor == TLY_STEP_CARRY;
+    k->computes_with_g_carry |= source == TALLY_SOURCE_G_CARRY && tensor != TLY_STEP_CARRY;
+    t->is_needed |= e.low < e.end && source != TALLY_SOURCE_G_CARRY && !is_state;
 }
 
 static void place_tensors(tally_gradient_kernel *k, const tly_step_facts *facts, tly_step *step)

@@ -119,6 +119,20 @@ static int leaves_gaps(const tly_step *step, const char *offsets)
             offset_at(step, offsets, step->segments) != step->size);
 }
 
+/* In the place of a gradient of states that is not there, where a step computes with it. */
+static tally_status put_zeros(const tally_gradient_kernel *k, char **at, char **zeros,
+                              tally_error *error)
+{
+    const int64_t bytes = k->tensor[TALLY_SOURCE_G_CARRY].extent.end;
+    if (!k->computes_with_g_carry || at[TALLY_SOURCE_G_CARRY] != NULL || bytes == 0) {
+        return TALLY_OK;
+    }
+    *zeros = calloc(1, (size_t)bytes);
+    at[TALLY_SOURCE_G_CARRY] = *zeros;
+    return *zeros != NULL ? TALLY_OK
+                          : tly_out_of_memory(error, "a gradient of states", (size_t)bytes);
+}
+
 /* ---- memory between steps ---- */
 
 /* So much the context keeps for all runs; of more the kernel itself keeps that of one run. */
@@ -286,6 +300,7 @@ tally_status tally_gradient_kernel_run(const tally_gradient_kernel *kernel,
 {
     gradient_run run = { .k = kernel, .failed = ATOMIC_FLAG_INIT, .error = TALLY_ERROR_INIT };
     tally_run_options with = TALLY_RUN_OPTIONS_INIT;
+    char *zeros = NULL;
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
@@ -302,6 +317,9 @@ tally_status tally_gradient_kernel_run(const tally_gradient_kernel *kernel,
     if (status == TALLY_OK) {
         status = check_offsets(kernel, run.at, error);
     }
+    if (status == TALLY_OK) {
+        status = put_zeros(kernel, run.at, &zeros, error);
+    }
     if (status != TALLY_OK) {
         return status;
     }
@@ -311,5 +329,7 @@ tally_status tally_gradient_kernel_run(const tally_gradient_kernel *kernel,
         memset(run.at[TLY_GRADIENT_OUT] + out->low, 0, (size_t)(out->end - out->low));
     }
     run.with = with;
-    return run_blocks(&run, &with) == TALLY_OK ? TALLY_OK : tly_error_pass(error, &run.error);
+    status = run_blocks(&run, &with) == TALLY_OK ? TALLY_OK : tly_error_pass(error, &run.error);
+    free(zeros);
+    return status;
 }

@@ -72,6 +72,7 @@ struct tally_gradient_kernel {
     size_t between;               /* bytes that the results in between take, of a block */
     int64_t move[TALLY_MAX_RANK]; /* bytes from an index to the next, of the result */
     tly_gradient_tensor tensor[TLY_GRADIENT_TENSORS];
+    int computes_with_g_carry; /* as more than the states of a step */
     size_t count;
     tly_step step[];
 };

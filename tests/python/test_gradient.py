@@ -83,6 +83,8 @@ def test_segments_and_states(rng):
         h[t] = g[t] + (a[t + 1] * h[t + 1] if t < 5 else last[0])
     assert np.allclose(with_last, h[:6]) and np.allclose(dx(g, a=a, gcarry=np.zeros((1, 2))), without)
     first = tally.gradient("linrec:f64:6x2:axis=0,a,carry=in", "carry_in")
+    of_both = tally.gradient("linrec:f64:6x2:axis=0,a,carry=in+out", "carry_in")
+    assert np.array_equal(of_both(g, a=a), of_both(g, a=a, gcarry=np.zeros((1, 2))))
     assert first(g, a=a).shape == (1, 2) and np.allclose(first(g, a=a)[0], (g * a.cumprod(0)).sum(0))
 
 
@@ -111,6 +113,7 @@ def test_refused(rng):
             (lambda: dx(g, x=g.astype("f8")), tally.Error, "x: the array's dtype is f64, and the word's f32"),
             (lambda: dx(g, g, x=np.ones_like(g)), tally.Error, "out: the regions of g and the result overlap"),
             (lambda: dx(g, x=g, threads=0), ValueError, "threads"),
+            (lambda: tally.gradient("cumprod:f32:9:axis=0", None), ValueError, "wrt: None is none of"),
             (lambda: tally.gradient("cumprod:f32:9:axis=0", "g"), ValueError, "wrt: 'g' is none of x, a, b, c, d"),
             (lambda: tally.gradient("cumprod:f32:9:axis=0", "a"), tally.Error, "a: the word has no operand a"),
             (lambda: tally.gradient("cumprod:f32:?:axis=0"), tally.Error, "sizes: a gradient runs with every size"),

@@ -38,6 +38,14 @@ def test_operands_are_broadcast(rng, shape):
     close(tally.run("sum:axes=1,a,map=x*a", x, a), (x * a).sum(1), "f8")
 
 
+def test_one_element_again_and_again(rng):
+    x, a = rng.random((3, 5)), rng.random(5)
+    for each in (np.broadcast_to(a, (3, 5)), np.broadcast_to(0.5, (3, 5)), np.broadcast_to(a[:1], (3, 5)),
+                 np.broadcast_to(a[::2].repeat(2)[:5], (3, 5)), np.broadcast_to(rng.random((3, 1)), (3, 5))):
+        close(tally.run("cumsum:axis=0,map=x*a", x, each), (x * each).cumsum(0), "f8")
+        close(tally.linrec(x, each), recurs(x, each, 1), "f8")
+
+
 def test_numbers(rng):
     x = rng.integers(0, 9, (3, 4)).astype("i4")
     assert (tally.run("cumsum:axis=1,map=x*a", x, 3) == (x * 3).cumsum(1)).all()
@@ -51,6 +59,7 @@ def test_numbers(rng):
 def test_segments_and_states(rng):
     x = rng.random((2, 6)).astype("f4")
     wanted = np.add.reduceat(x, [0, 2], axis=1)
+    close(tally.run("sum:axes=1,segments=i32/2", x, offsets=[0, 2, 6]), wanted, "f4")
     for offsets in ([0, 2, 6], (0, 2, 6), np.array([0, 2, 6], "i4"), np.array([0, 2, 6])):
         close(tally.run("sum:axes=1", x, offsets=offsets), wanted, "f4")
     whole, state = x.cumsum(1), np.zeros((2, 1), "f4")
@@ -94,7 +103,13 @@ def test_other_libraries(rng):
     (lambda x: tally.run("cumsum:axis=0,map=x*a", x, x[:2]), tally.Error, "a: size 2 of dim 0 is not that of x, 3"),
     (lambda x: tally.run("cumsum:axis=0,map=x*a", x, "q"), TypeError, "is no array"),
     (lambda x: tally.run("cumsum:axis=0,segments=i32/2", x), tally.Error, "segments: the word has them"),
-    (lambda x: tally.run("cumsum:axis=0", x, offsets=x), tally.Error, "offsets: their rank is 2, and not 1"),
+    (lambda x: tally.run("cumsum:axis=0", x, offsets=x), tally.Error, r"offsets: their shape is \(3, 4\), and not one"),
+    (lambda x: tally.run("cumsum:axis=0", x, offsets=[]), tally.Error, r"offsets: their shape is \(0,\), and not one"),
+    (lambda x: tally.run("cumsum:axis=0,a=f16,map=x*a", x, 1), tally.Error, "a: numbers have no dtype 'f16'"),
+    (lambda x: tally.run("cumsum:axis=0,a=zz,map=x*a", x, 1), tally.Error, "a: numbers have no dtype 'zz'"),
+    (lambda x: tally.run("cumsum:axis=0,map=x*a", x, 10**400), tally.Error, "a: the number is beyond f32"),
+    (lambda x: tally.run("cumsum:axis=0,a=f32,a=f32,map=x*a", x, x), tally.Error, "a: the option is given twice"),
+    (lambda x: tally.run("cumsum:axis=0", x, device=[]), TypeError, r"device: \[\] is no text"),
     (lambda x: tally.run("cumsum:axis=0", x, offsets=x[0]), tally.Error, "offsets: they are of f32"),
     (lambda x: tally.run("cumsum:axis=0", x, offsets=[0, 5]), tally.Error, "offsets: offset 1 is 5"),
     (lambda x: tally.run("cumsum:axis=0,carry=in+out", x, carry_in=x[:1]), tally.Error, "carry: .* no carry_out"),

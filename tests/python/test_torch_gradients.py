@@ -207,6 +207,32 @@ def test_one_call_has_what_steps_have(monkeypatch, word, shapes):
         torch.testing.assert_close(first, third, rtol=1e-4, atol=1e-4 * float(third.detach().abs().max()))
 
 
+@pytest.mark.parametrize("name", FOLDS)
+def test_backward_of_every_rank(name):
+    for shape, dim in (((), None), ((), 0), ((3,), 0), ((2, 3), None), ((2, 3), 1)):
+        for keepdim in (False, True):
+            x = (torch.rand(shape, dtype=torch.float64) + 0.5).requires_grad_()
+            y = getattr(tt, name)(x, dim, keepdim)
+            wanted, = torch.autograd.grad(y.sum(), x, create_graph=True)
+            made, = torch.autograd.grad(getattr(tt, name)(x, dim, keepdim).sum(), x)
+            assert torch.equal(made, wanted.detach()), (name, shape, dim, keepdim)
+
+
+def test_words_that_arrays_complete():
+    import tally
+    x, a = torch.rand(3, 4, requires_grad=True), torch.rand(4, requires_grad=True)
+    for y in (tally.run("cumsum:axis=1,map=x*a", x, a), tally.run("cumsum:axis=1,map=x*a", x.detach(), a),
+              tally.run("cumsum:axis=1,map=x*a", x, a.detach()), tally.linrec(x.detach(), a)):
+        assert y.requires_grad
+    assert tally.run("cumsum:axis=0", x, carry_in=[[1.0] * 4]).requires_grad
+    for options, message in (({"device": "cpu"}, "device: tensors with a gradient"),
+                             ({"out": torch.empty(3, 4)}, "out: the tensor has more than its elements")):
+        with pytest.raises(tally.Error, match=message):
+            tally.run("cumsum:axis=1", x, **options)
+    with pytest.raises(tally.Error, match="out: the tensor has more than its elements"):
+        tally.run("cumsum:axis=1", x.detach(), out=x)
+
+
 @pytest.mark.skipif(not tt.PRIVATE, reason="derivatives go by steps alone")
 def test_what_watches_operators_sees_steps(monkeypatch):
     from tally._torch_operators import Rule

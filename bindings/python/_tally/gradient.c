@@ -283,7 +283,7 @@ static PyObject *gradient_new(PyObject *module, PyObject *args, PyObject *option
                              tly_py_text(device, "device", &held[1], &text) == 0
                          ? 0
                          : -1;
-        k->wrt = status == 0 ? tly_py_source_of(name) : TALLY_SOURCE_NONE;
+        k->wrt = status == 0 && name != NULL ? tly_py_source_of(name) : TALLY_SOURCE_NONE;
         if (status == 0 && !is_differentiable(k->wrt)) {
             status = tly_py_refuse(PyExc_ValueError, "wrt", NULL,
                                    "%R is none of x, a, b, c, d, carry_in", wrt);

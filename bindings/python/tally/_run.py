@@ -13,37 +13,41 @@ NOTHING = None, (), None, False
 def run(word, x, out, operands, offsets, carry_in, carry_out, threads, device):
     if not isinstance(word, str):
         raise fault("word", f"{word!r} is no text", kind=TypeError)
-    seen = _tally._look(x, "in")
-    if seen is None:
-        return by_torch(word, x, out, operands, offsets, carry_in, carry_out)
-    dtype, shape, strides = seen
-    call, given, segments = {}, [], None
-    for letter, value in zip(LETTERS, operands):
-        if value is None:
-            break
-        is_number = isinstance(value, (int, float))
-        call[letter] = number(letter, value, word, dtype) if is_number else value
-        given.append((*beside(letter, call[letter], shape), is_number))
-    if any(value is not None for value in operands[len(given):]):
+    if not isinstance(device, (str, type(None))):
+        raise fault("device", f"{device!r} is no text", kind=TypeError)
+    count = next((i for i, value in enumerate(operands) if value is None), len(operands))
+    if any(value is not None for value in operands[count:]):
         raise fault("usage", "operands are a, b, c, d in this order, without gaps")
-    if offsets is not None:
-        call["offsets"], segments = offsets, segments_of(offsets)
-    for name, states in (("carry_in", carry_in), ("carry_out", carry_out)):
-        if states is not None:
-            call[name] = states
-    states = tuple(name[6:] for name in call if name.startswith("carry"))
-    of_out = None if out is None else _tally._look(out, "out")[2]
+    seen = _tally._look(x, "in")
+    named = {name: value for name, value in (*zip(LETTERS, operands), ("carry_in", carry_in)) if value is not None}
+    numbers = {name for name, value in named.items() if isinstance(value, (int, float))}
+    looks = {name: _tally._look(value, name) for name, value in named.items() if name not in numbers}
+    if seen is None or None in looks.values():
+        return by_torch(word, x, out, operands[:count], offsets, carry_in, carry_out, device)
+    dtype, shape, strides = seen
+    given = []
+    for letter in LETTERS[:count]:
+        if letter in numbers:
+            named[letter] = number(letter, named[letter], word, dtype)
+        else:
+            named[letter], looks[letter] = narrowed(letter, named[letter], looks[letter])
+        given.append((*beside(letter, looks.get(letter) or _tally._look(named[letter], letter), shape), letter in numbers))
+    segments = None if offsets is None else segments_of(offsets, word)
+    named |= {name: value for name, value in (("offsets", offsets), ("carry_out", carry_out)) if value is not None}
+    states = tuple(name[6:] for name in named if name.startswith("carry"))
+    of_out = None if out is None else (_tally._look(out, "out") or refuse("out"))[2]
     kernel = kernel_of(word, dtype, shape, strides, tuple(given), segments, states, of_out, device)
-    return kernel(x, out, threads=threads, **call)
+    return kernel(x, out, threads=threads, **named)
 
 
-def segments_of(offsets):
-    """Their dtype, and how many segments there are."""
+def segments_of(offsets, word):
+    """Their dtype, and how many segments there are. A list is of the dtype that the word says."""
     if isinstance(offsets, (list, tuple)):
-        return "i64", len(offsets) - 1
-    dtype, sizes, _ = _tally._look(offsets, "offsets") or refuse("offsets")
-    if len(sizes) != 1:
-        raise fault("offsets", f"their rank is {len(sizes)}, and not 1")
+        dtype, sizes = "i32" if "segments=i32" in word else "i64", (len(offsets),)
+    else:
+        dtype, sizes, _ = _tally._look(offsets, "offsets") or refuse("offsets")
+    if len(sizes) != 1 or sizes[0] == 0:
+        raise fault("offsets", f"their shape is {tuple(sizes)}, and not one number more than there are segments")
     return dtype, sizes[0] - 1
 
 
@@ -57,23 +61,45 @@ def kernel_of(word, dtype, shape, strides, operands, segments, states, of_out, d
     return _tally.kernel(strided(strided(text, "in", strides), "out", of_out), device=device)
 
 
-def by_torch(word, x, out, operands, offsets, carry_in, carry_out):
-    """A tensor that is more than its elements, such as one with a gradient."""
-    if out is not None or carry_out is not None:
-        raise fault("out", "the tensor has more than its elements, such as a gradient", "x.detach()")
-    from . import torch
-    return torch.run(word, x, *operands, offsets=offsets, carry_in=carry_in)
+def by_torch(word, x, out, operands, offsets, carry_in, carry_out, device):
+    """For tensors that are more than their elements, such as those with a gradient."""
+    import torch
+
+    from . import torch as bridge
+    for field, value in (("out", out), ("carry_out", carry_out)):
+        if value is not None:
+            refuse(field)
+    if device is not None:
+        raise fault("device", "tensors with a gradient have kernels for this CPU alone", "x.detach()")
+    operands = [v if isinstance(v, (int, float, torch.Tensor)) else torch.as_tensor(v) for v in operands]
+    carry_in = carry_in if carry_in is None else torch.as_tensor(carry_in)
+    return bridge.run(word, torch.as_tensor(x), *operands, offsets=offsets, carry_in=carry_in)
 
 
 def number(letter, value, word, dtype):
     own = number_type(word, dtype, letter)
+    if own not in FORMATS:
+        raise fault(letter, f"numbers have no dtype {own!r}", f"leave {letter}={own} out, or pass an array")
     check_number(letter, value, own)
-    return memoryview(struct.pack(FORMATS[own], value if own[0] == "f" else int(value))).cast(FORMATS[own])
+    try:
+        value = float(value) if own[0] == "f" else int(value)
+        return memoryview(struct.pack(FORMATS[own], value)).cast(FORMATS[own])
+    except OverflowError:
+        raise fault(letter, f"the number is beyond {own}") from None
 
 
-def beside(letter, value, shape):
+def narrowed(letter, value, seen):
+    """An array without the dims along which it shows one element again and again: they have size 1."""
+    _, sizes, strides = seen
+    if strides is None or not any(step == 0 and n > 1 for n, step in zip(sizes, strides)):
+        return value, seen
+    value = value[tuple(slice(0, 1) if step == 0 and n > 1 else slice(None) for n, step in zip(sizes, strides))]
+    return value, _tally._look(value, letter)
+
+
+def beside(letter, seen, shape):
     """The dtype of an operand, and its sizes and strides beside x: with 1 and 0 where it is the same along a dim."""
-    dtype, sizes, strides = _tally._look(value, letter) or refuse(letter)
+    dtype, sizes, strides = seen
     if sizes == (1,) and not shape:
         return dtype, (), None
     if len(sizes) > len(shape):
@@ -87,7 +113,7 @@ def beside(letter, value, shape):
 
 
 def refuse(field):
-    raise fault(field, "the tensor has more than its elements, such as a gradient", "x.detach()")
+    raise fault(field, "the tensor has more than its elements, such as a gradient", f"{field}.detach()")
 
 
 def without_states(word, dtype, states):

@@ -33,6 +33,7 @@ FLOATS_ONLY = ("l2", "log_sum", "log_sum_exp")  # Tally truncates those of integ
 # Names that torch does not promise. Without one of them, derivatives go by torch.library.register_autograd.
 below_autograd = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
 in_functorch = getattr(torch._C, "_are_functorch_transforms_active", None)
+is_batched = getattr(in_functorch and torch._C._functorch, "is_legacy_batchedtensor", lambda t: False)
 dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(forward_ad, "_current_level")
 
@@ -189,13 +190,13 @@ def kernels_of(word, places, wrt, shape, segments):
     text = word.without_keepdims(places)
     op, dtypes, _, *options = ("sum" + text[4:] if is_divided(word) else text).split(":")
     options = [o.replace("/?", f"/{segments}") if segments is not None else o for o in options]
-    kernels = _tally.gradient(":".join((op, dtypes, "x".join(map(str, shape)), *options)), wrt)
+    kernels = _tally.gradient(":".join((op, dtypes, "x".join(map(str, shape)) or "scalar", *options)), wrt)
     return kernels if kernels.memory <= MOST_BETWEEN else None
 
 
 def packed(t):
     """A plain tensor without its history, packed; None: it is not plain, or too large for a copy."""
-    if type(t) not in PLAIN or t.is_neg() or not (t.is_contiguous() or t.nbytes <= MOST_COPIED):
+    if type(t) not in PLAIN or is_batched(t) or t.is_neg() or not (t.is_contiguous() or t.nbytes <= MOST_COPIED):
         return None
     return t.detach().contiguous()
 
@@ -270,7 +271,8 @@ class Rule:
         if any(t is None for t in have.values()) or ("segments" in self.word.values and "offsets" not in have):
             return None
         segments = len(have["offsets"]) - 1 if "offsets" in have else None
-        kernels = kernels_of(self.text, self.places, wrt, tuple(self.shapes["x"]) or (1,), segments)
+        shape = tuple(self.shapes["x"]) or (1,) * self.word.is_scan
+        kernels = kernels_of(self.text, self.places, wrt, shape, segments)
         return None if kernels is None else kernels(**have)
 
     def run(self, steps, tensors, g):

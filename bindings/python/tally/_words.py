@@ -145,6 +145,8 @@ def complete(word, dtype, shape, operands, offsets=None, carry_in=False):
     for number, letter in enumerate(LETTERS):
         stated = stated_of(letter, options)
         options = [o for o in options if o not in stated]
+        if len(stated) > 1:
+            raise fault(letter, "the option is given twice")
         if number < len(operands):
             given, sizes, is_number = operands[number]
             check_operand(letter, given, stated, is_number)
@@ -171,7 +173,7 @@ def with_segments(options, offsets):
         return options
     dtype, count = offsets
     if dtype not in ("i32", "i64"):
-        raise fault("offsets", f"they are of {dtype}", "offsets.int()")
+        raise fault("offsets", f"they are of {dtype}", "offsets of int32 or int64")
     if stated and stated[0] not in (f"segments={dtype}/?", f"segments={dtype}/{count}"):
         raise fault("offsets", f"they are of {dtype} and for {count} segments, and the word says {stated[0]}")
     return [o for o in options if o not in stated] + [f"segments={dtype}/?"]
@@ -245,7 +247,7 @@ class Word(NamedTuple):
         """The word whose operands lie along these dims."""
         letters = dict(zip(LETTERS, places))
         options = [operand(o[0], o[2:].split("/")[0], self.rank + more, letters[o[0]]) if o[:2] in OPERANDS else o
-                   for o in options or self.options]
+                   for o in (self.options if options is None else options)]
         return join(self.op, self.dtypes, self.rank + more, options)
 
     def without_keepdims(self, places):

@@ -132,7 +132,7 @@ typedef struct tally_gradient_buffers {
     const void *y;                           /**< its output */
     const void *operand[TALLY_MAX_OPERANDS]; /**< its operands a, b, c and d */
     const void *carry_in;                    /**< the states that it begins with; may be NULL as it
-                                                  may be there */
+                                                  may be there, if no step computes with them */
     const void *g_carry; /**< the gradient of the states that it ends with; NULL: zeros */
     const void *offsets; /**< where its segments begin and end */
     void *out;           /**< receives the gradient; see tally_gradient */
