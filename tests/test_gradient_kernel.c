@@ -238,6 +238,9 @@ Test(gradient_kernel, tells_what_it_reads)
                      tally_gradient_kernel_reads(kernel));
         tally_gradient_kernel_destroy(&kernel);
     }
+    cr_expect_str_eq(tally_source_name(TALLY_SOURCE_OFFSETS), "offsets");
+    cr_expect_null(tally_source_name(TALLY_SOURCE_NONE));
+    cr_expect_null(tally_source_name(TALLY_SOURCE_STEP));
     cr_expect_eq(tally_gradient_kernel_reads(NULL), 0);
     cr_expect_eq(tally_gradient_kernel_memory(NULL), 0);
     tally_gradient_kernel_destroy(NULL);

@@ -196,3 +196,20 @@ tally_status tally_gradient(const tally_descriptor *descriptor, tally_source wrt
     }
     return s;
 }
+
+const char *tally_source_name(tally_source source)
+{
+    static const char *const names[] = {
+        [TALLY_SOURCE_X] = "x",
+        [TALLY_SOURCE_G] = "g",
+        [TALLY_SOURCE_Y] = "y",
+        [TALLY_SOURCE_A] = "a",
+        [TALLY_SOURCE_B] = "b",
+        [TALLY_SOURCE_C] = "c",
+        [TALLY_SOURCE_D] = "d",
+        [TALLY_SOURCE_CARRY_IN] = "carry_in",
+        [TALLY_SOURCE_G_CARRY] = "gcarry",
+        [TALLY_SOURCE_OFFSETS] = "offsets",
+    };
+    return source > TALLY_SOURCE_NONE && source <= TALLY_SOURCE_OFFSETS ? names[source] : NULL;
+}

@@ -17,7 +17,6 @@ typedef struct gradient_run {
     const tally_gradient_kernel *k;
     char *at[TLY_GRADIENT_TENSORS];
     tally_run_options with; /* of each step */
-    int32_t threads;        /* the most that a step has used */
     atomic_flag failed;     /* whose task fills `error` */
     tally_error error;
     alignas(64) _Atomic int64_t next; /* block */
@@ -25,9 +24,10 @@ typedef struct gradient_run {
 
 /* ---- the pointers ---- */
 
-static const char *const names[TLY_GRADIENT_TENSORS] = { "out",      "x",      "g",      "y",
-                                                         "a",        "b",      "c",      "d",
-                                                         "carry_in", "gcarry", "offsets" };
+static const char *name_of(int t)
+{
+    return t == TLY_GRADIENT_OUT ? "out" : tally_source_name((tally_source)t);
+}
 
 static tally_status take(const tally_gradient_buffers *buffers, char **at, tally_error *error)
 {
@@ -64,17 +64,17 @@ static tally_status check_pointers(const tally_gradient_kernel *k, char *const *
     for (int t = 0; t < TLY_GRADIENT_TENSORS; t++) {
         const tly_gradient_tensor *tensor = &k->tensor[t];
         if (tensor->is_needed && at[t] == NULL) {
-            return tly_fail(error, TALLY_INVALID, names[t],
-                            "%s is NULL, and the tensor is not empty", names[t]);
+            return tly_fail(error, TALLY_INVALID, name_of(t),
+                            "%s is NULL, and the tensor is not empty", name_of(t));
         }
         if (tensor->align != 0 && (uintptr_t)at[t] % (uintptr_t)tensor->align != 0) {
-            return tly_fail(error, TALLY_INVALID, names[t],
-                            "%s is not aligned to its elements of %d bytes", names[t],
+            return tly_fail(error, TALLY_INVALID, name_of(t),
+                            "%s is not aligned to its elements of %d bytes", name_of(t),
                             (int)tensor->align);
         }
         if (t != TLY_GRADIENT_OUT && tensor->align != 0 && at[t] != NULL && overlap(k, at, t)) {
             tly_fail(error, TALLY_INVALID, "out", "the regions of %s and the result overlap",
-                     names[t]);
+                     name_of(t));
             tly_error_hint(error, "pass tensors that do not overlap");
             return TALLY_INVALID;
         }

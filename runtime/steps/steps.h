@@ -46,10 +46,9 @@ typedef struct tly_step {
     int32_t source[TLY_STEP_TENSORS];
     int64_t move[TLY_STEP_TENSORS][TALLY_MAX_RANK]; /* bytes from an index to the next, of the
                                                        caller's tensors */
-    size_t at,
-        bytes; /* where the result lies in a block's memory; the last step's is the caller's */
-    int32_t segment_dtype;  /* of a scan whose axis offsets cut, into */
-    int64_t segments, size; /* so many segments, of so many elements */
+    size_t at, bytes;       /* of the result in a block's memory; the last one's is the caller's */
+    int32_t segment_dtype;  /* of a scan whose axis offsets cut; else 0 */
+    int64_t segments, size; /* into so many segments, and how long the axis is */
 } tly_step;
 
 /* Where the bytes of a caller's tensor lie, and what they are aligned to; 0: it is not read. */

@@ -7,9 +7,8 @@
 /* The name of a source in the output; `steps` are those that it may name. */
 static const char *name_of(int32_t source, const tally_gradient_step *steps)
 {
-    static const char *const names[TALLY_SOURCE_STEP] = { "",  "x", "g", "y",        "a",
-                                                          "b", "c", "d", "carry_in", "gcarry" };
-    return source >= TALLY_SOURCE_STEP ? steps[source - TALLY_SOURCE_STEP].name : names[source];
+    return source >= TALLY_SOURCE_STEP ? steps[source - TALLY_SOURCE_STEP].name
+                                       : tally_source_name((tally_source)source);
 }
 
 static int read_wrt(const char *name, tally_source *wrt, tly_report *report)

@@ -36,6 +36,11 @@ static gradient *gradient_of(PyObject *self)
     return (gradient *)(void *)self;
 }
 
+static const char *name_of(int source)
+{
+    return source == OUT ? "out" : tally_source_name((tally_source)source);
+}
+
 /* --- a call ----------------------------------------------------------------------------------- */
 
 typedef struct gradient_call {
@@ -70,7 +75,7 @@ static int compared_as(int source)
 static int view_one(gradient_call *c, int source)
 {
     tly_py_wanted w;
-    const char *name = tly_py_source_names[source];
+    const char *name = name_of(source);
     const int is_read = tally_gradient_kernel_reads(c->k->kernel) >> source & 1;
     const int may_be_missing = source == OUT || source == TALLY_SOURCE_CARRY_IN ||
                                source == TALLY_SOURCE_G_CARRY;
@@ -149,10 +154,9 @@ static int take_option(gradient_call *c, PyObject *name, PyObject *value)
         return tly_py_threads(value, &c->threads);
     }
     for (int i = OUT; i < SOURCES; i++) {
-        if (PyUnicode_CompareWithASCIIString(name, tly_py_source_names[i]) == 0) {
+        if (PyUnicode_CompareWithASCIIString(name, name_of(i)) == 0) {
             if (c->given[i] != NULL) {
-                return tly_py_refuse(PyExc_TypeError, tly_py_source_names[i], NULL,
-                                     "it is given twice");
+                return tly_py_refuse(PyExc_TypeError, name_of(i), NULL, "it is given twice");
             }
             c->given[i] = value != Py_None ? value : NULL;
             return 0;
@@ -318,7 +322,7 @@ static PyObject *get_word(PyObject *self, void *unused)
 static PyObject *get_wrt(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(tly_py_source_names[gradient_of(self)->wrt]);
+    return PyUnicode_FromString(name_of((int)gradient_of(self)->wrt));
 }
 
 static PyObject *get_reads(PyObject *self, void *unused)
@@ -327,7 +331,7 @@ static PyObject *get_reads(PyObject *self, void *unused)
     const uint32_t reads = tally_gradient_kernel_reads(gradient_of(self)->kernel);
     PyObject *list = PyList_New(0);
     for (int i = TALLY_SOURCE_X; list != NULL && i < SOURCES; i++) {
-        PyObject *name = reads >> i & 1 ? PyUnicode_FromString(tly_py_source_names[i]) : NULL;
+        PyObject *name = reads >> i & 1 ? PyUnicode_FromString(name_of(i)) : NULL;
         if (reads >> i & 1 && (name == NULL || PyList_Append(list, name) != 0)) {
             Py_CLEAR(list);
         }

@@ -50,9 +50,6 @@ int tly_py_take_tensor(tly_py_state *s, tly_py_view *v, PyObject *given, const c
 int tly_py_parse(tly_py_state *s, PyObject *word, tally_descriptor *d);
 PyObject *tly_py_printed(tly_py_state *s, const tally_descriptor *d);
 
-/* words.c: the tensors of gradients, by tally_source; "out" is the result. */
-extern const char *const tly_py_source_names[TALLY_SOURCE_OFFSETS + 1];
-
 /* words.c: the tally_source of a name; TALLY_SOURCE_NONE: there is none. */
 tally_source tly_py_source_of(const char *name);
 

@@ -52,15 +52,11 @@ static PyObject *describe(PyObject *module, PyObject *word)
     return full != NULL ? Py_BuildValue("(Ns)", full, tally_dtype_name(made)) : NULL;
 }
 
-const char *const tly_py_source_names[TALLY_SOURCE_OFFSETS + 1] = {
-    "out", "x", "g", "y", "a", "b", "c", "d", "carry_in", "gcarry", "offsets"
-};
-
 /* A source as text; an earlier step as its number. */
 static PyObject *source(int32_t from)
 {
     return from >= TALLY_SOURCE_STEP ? PyLong_FromLong(from - TALLY_SOURCE_STEP)
-                                     : PyUnicode_FromString(tly_py_source_names[from]);
+                                     : PyUnicode_FromString(tally_source_name((tally_source)from));
 }
 
 static PyObject *sources(const tally_gradient_step *step)
@@ -84,7 +80,7 @@ static PyObject *sources(const tally_gradient_step *step)
 tally_source tly_py_source_of(const char *name)
 {
     for (int i = TALLY_SOURCE_X; i < TALLY_SOURCE_OFFSETS; i++) {
-        if (strcmp(name, tly_py_source_names[i]) == 0) {
+        if (strcmp(name, tally_source_name((tally_source)i)) == 0) {
             return (tally_source)i;
         }
     }

@@ -10,6 +10,7 @@ FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b"
            "u8": "B", "bool": "?"}
 NOTHING = None, (), None, False
 
+
 def run(word, x, out, operands, offsets, carry_in, carry_out, threads, device):
     if not isinstance(word, str):
         raise fault("word", f"{word!r} is no text", kind=TypeError)
@@ -29,9 +30,9 @@ def run(word, x, out, operands, offsets, carry_in, carry_out, threads, device):
     for letter in LETTERS[:count]:
         if letter in numbers:
             named[letter] = number(letter, named[letter], word, dtype)
-        else:
-            named[letter], looks[letter] = narrowed(letter, named[letter], looks[letter])
-        given.append((*beside(letter, looks.get(letter) or _tally._look(named[letter], letter), shape), letter in numbers))
+            looks[letter] = _tally._look(named[letter], letter)
+        named[letter], looks[letter] = narrowed(letter, named[letter], looks[letter])
+        given.append((*beside(letter, looks[letter], shape), letter in numbers))
     segments = None if offsets is None else segments_of(offsets, word)
     named |= {name: value for name, value in (("offsets", offsets), ("carry_out", carry_out)) if value is not None}
     states = tuple(name[6:] for name in named if name.startswith("carry"))
@@ -55,8 +56,8 @@ def segments_of(offsets, word):
 def kernel_of(word, dtype, shape, strides, operands, segments, states, of_out, device):
     """The kernel of a word that tensors complete. `operands`: dtype, sizes, strides (None: packed), and whether it was
     a number."""
-    own = [(dtype_of_it, sizes, is_number) for dtype_of_it, sizes, _, is_number in operands]
-    text = complete(without_states(word, dtype, states), dtype, shape, own, segments)
+    shapes = [(of, sizes, is_number) for of, sizes, _, is_number in operands]
+    text = complete(without_states(word, dtype, states), dtype, shape, shapes, segments)
     text = closed(text, shape, segments, operands, states)
     return _tally.kernel(strided(strided(text, "in", strides), "out", of_out), device=device)
 

@@ -34,6 +34,10 @@ typedef enum tally_source {
     TALLY_SOURCE_STEP = 16     /**< the result of step 0 */
 } tally_source;
 
+/** Returns the name that a source has in `tally grad`: "x", "g", "y", "a" to "d", "carry_in",
+ *  "gcarry", "offsets"; NULL if the value is none or a step. Thread-safe. */
+TALLY_API const char *tally_source_name(tally_source source);
+
 /** One step: a kernel and where its tensors come from. */
 typedef struct tally_gradient_step {
     size_t size;                 /**< sizeof(tally_gradient_step) */
