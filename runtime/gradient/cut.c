@@ -139,7 +139,7 @@ static void make_tensors(tly_gradient *g, const tly_draft *draft)
     }
 }
 
-int tly_draft_make(tly_gradient *g, tly_draft *draft, int may_cut)
+int tly_steps_make(tly_gradient *g, tly_draft *draft, int may_cut)
 {
     tally_gradient_step step;
     make_tensors(g, draft);

@@ -49,7 +49,7 @@ int tly_make_tensor(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_node t
     }
     tly_draft draft = is_outside ? tly_draft_inside(g, tree, dtype, name)
                                  : tly_draft_sum(g, dims, reduced, tree, dtype, name);
-    made = tly_draft_make(g, &draft, 1);
+    made = tly_steps_make(g, &draft, 1);
     const tly_node left = is_outside ? draft.post : draft.map; /* by cuts */
     const int may_step = reduced != 0 || !tly_tree_is_leaf(&g->tree, left) ||
                          g->tensor[g->tree.nodes[left].arg[0]].dtype != (int32_t)g->type;
@@ -103,14 +103,14 @@ void tly_finish_scan(tly_gradient *g, tly_draft *draft, const tly_chain *c)
     }
     /* If the chain adds nothing, a step behind the scan would be a copy. */
     const int is_bare = whole.post == draft->post;
-    const int made = tly_draft_make(g, &whole, is_bare);
+    const int made = tly_steps_make(g, &whole, is_bare);
     if (made >= 0 && !is_last) {
         tly_finish_sum(g, tly_all_axes(g->full.rank), tly_tree_leaf(&g->tree, made));
     }
     if (made >= 0 || g->status != TALLY_OK) {
         return;
     }
-    const int du = tly_draft_make(g, draft, 1);
+    const int du = tly_steps_make(g, draft, 1);
     if (du < 0) {
         TLY_GIVE_UP(g, TALLY_UNSUPPORTED, tly_field_of(g),
                     "no word computes a scan of the gradient");

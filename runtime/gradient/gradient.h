@@ -142,7 +142,7 @@ tly_draft tly_draft_sum(tly_gradient *g, uint32_t dims, uint32_t reduced, tly_no
 
 /* cut.c: makes steps of a draft. If it does not fit and `may_cut` is 0, nothing is made. Returns
  * the tensor of the result, or -1: it does not fit, or g->status tells more. */
-int tly_draft_make(tly_gradient *g, tly_draft *draft, int may_cut);
+int tly_steps_make(tly_gradient *g, tly_draft *draft, int may_cut);
 
 /* plan.c: makes one of the tensors TLY_T_MAPPED to TLY_T_TIES. */
 void tly_tensor_make(tly_gradient *g, int tensor);

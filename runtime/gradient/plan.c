@@ -100,7 +100,7 @@ void tly_tensor_make(tly_gradient *g, int tensor)
                       : tensor == TLY_T_RESULT ? draft_forward(g, "r")
                       : tensor == TLY_T_SPREAD ? tly_draft_spread(g, tly_leaf(g, g->result), "s")
                                                : draft_ties(g);
-    const int made = tly_draft_make(g, &draft, 1);
+    const int made = tly_steps_make(g, &draft, 1);
     if (made >= 0) {
         g->tensor[tensor] = g->tensor[made];
     } else {
@@ -134,7 +134,7 @@ static tly_node plan_product_axes(tly_gradient *g, tly_node factor)
         tly_draft product = { .op = TALLY_PROD, .dims = dims, .reduced = 1u << axis, .map = q };
         product.post = tly_tree_result(&g->tree);
         snprintf(product.name, sizeof product.name, "q%d", level);
-        const int made = tly_draft_make(g, &product, 1);
+        const int made = tly_steps_make(g, &product, 1);
         if (made < 0) {
             break;
         }
@@ -148,13 +148,13 @@ static tly_node plan_product_axes(tly_gradient *g, tly_node factor)
                              .map = q,
                              .post = tly_tree_result(&g->tree) };
         snprintf(before.name, sizeof before.name, "e%d", level);
-        const int e = tly_draft_make(g, &before, 1);
+        const int e = tly_steps_make(g, &before, 1);
         if (e < 0) {
             break;
         }
         tly_draft others = draft_product(g, dims, next, q, tly_leaf(g, e));
         snprintf(others.name, sizeof others.name, "f%d", level);
-        const int f = tly_draft_make(g, &others, 1);
+        const int f = tly_steps_make(g, &others, 1);
         if (f < 0) {
             break;
         }
@@ -224,7 +224,7 @@ static void plan_reduction(tly_gradient *g, tly_node h, const tly_chain *c)
             tly_finish_scan(g, &draft, c);
             return;
         }
-        const int made = tly_draft_make(g, &draft, 1);
+        const int made = tly_steps_make(g, &draft, 1);
         du = made < 0 ? TLY_NOTHING : tly_leaf(g, made);
     } else {
         du = reduction_of(g, h);

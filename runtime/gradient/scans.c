@@ -69,7 +69,7 @@ static tly_node multiply_factors(tly_gradient *g, tly_node coef, int op, const c
     draft.reduced = op == TALLY_PROD ? 1u << g->full.axis | TLY_STATES : 0;
     draft.post = tly_tree_result(&g->tree);
     snprintf(draft.name, sizeof draft.name, "%s", name);
-    const int made = coef == one ? -1 : tly_draft_make(g, &draft, 1);
+    const int made = coef == one ? -1 : tly_steps_make(g, &draft, 1);
     if (made < 0 && coef != one) {
         TLY_GIVE_UP(g, TALLY_UNSUPPORTED, "carry", "no word computes step %s of the gradient",
                     name);

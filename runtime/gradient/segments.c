@@ -123,7 +123,7 @@ void tly_plan_segments(tly_gradient *g, tly_node h, const tly_chain *c)
         return;
     }
     draft.post = tly_times(g, draft.post, c->by_map);
-    const int made = tly_draft_make(g, &draft, 1);
+    const int made = tly_steps_make(g, &draft, 1);
     if (made >= 0) {
         tly_plan_both(g, tly_leaf(g, made), c->direct);
     } else {

@@ -96,6 +96,31 @@ static tally_status make_and_run(const char *word, tally_error *error)
     return status;
 }
 
+/* The same with the kernels of a gradient. What is on the way to its result is not looked at. */
+static tally_status make_and_differentiate(const char *word, tally_error *error)
+{
+    tally_context_options options = { .size = sizeof options, .threads = 4, .cache_folder = "" };
+    tally_context *context = NULL;
+    tally_gradient_kernel *kernel = NULL;
+    tally_gradient_buffers buffers = TALLY_GRADIENT_BUFFERS_INIT;
+    tally_descriptor d;
+    tally_status status = tally_descriptor_parse(word, &d, error);
+    buffers.x = buffers.g = in;
+    buffers.out = out;
+    if (status == TALLY_OK) {
+        status = tally_context_create(&options, &context, error);
+    }
+    if (status == TALLY_OK) {
+        status = tally_gradient_kernel_create(context, &d, TALLY_SOURCE_X, NULL, &kernel, error);
+    }
+    if (status == TALLY_OK) {
+        status = tally_gradient_kernel_run(kernel, &buffers, NULL, error);
+    }
+    tally_gradient_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    return status;
+}
+
 /* The same with a disk cache, where the kernel lies after the first time: what fails there is only
  * a miss. */
 static char own[] = P_tmpdir "/tally-allocations-XXXXXX";
@@ -355,6 +380,8 @@ static const struct {
     { "kernel", make_and_run, "cumprod:i32:100x400:axis=0", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "cumsum:i32:200x200:axis=0,in=1x200", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "sum:i32:40000", fail_nth, LEAST(20, 10), 0 },
+    { "gradient", make_and_differentiate, "cumprod:f32:100x400:axis=1", fail_nth, LEAST(40, 20),
+      0 },
     { "inspect", inspect_kir, "argmax:f32:100x333:axes=0", fail_nth, LEAST(20, 20), 0 },
     { "kernel IR", kernel_ir, "cumsum:i64:64:axis=0", fail_nth, LEAST(20, 20), 0 },
     { "kernel on disk", make_or_find, "cumsum:i32:300x100:axis=1", fail_nth, LEAST(20, 10), 0 },
