@@ -196,7 +196,7 @@ Test(gradient_kernel, takes_the_threads_of_a_host)
     cr_expect_eq(used, 3);
     options.threads = 1;
     run(kernel, x, g, out, &options);
-    cr_expect_eq(tasks, 3, "one thread asks nobody");
+    cr_expect_eq(tasks, 3, "a run on one thread needs no thread of the host");
     cr_expect_eq(used, 1);
     tally_gradient_kernel_destroy(&kernel);
     free(out);

@@ -265,16 +265,12 @@ tally_status tally_gradient_kernel_create(tally_context *context,
     }
     const size_t bytes = sizeof(tally_gradient_kernel) + count * sizeof(tly_step);
     tally_gradient_kernel *k = calloc(1, bytes);
-    tly_kept *kept = calloc(1, sizeof *kept);
-    if (k == NULL || kept == NULL) {
+    if (k == NULL) {
         free(facts);
-        free(k);
-        free(kept);
         return tly_out_of_memory(error, "the kernels of a gradient", bytes);
     }
     k->context = context;
-    k->kept = kept;
-    atomic_init(&kept->at, NULL);
+    atomic_init(&k->kept, NULL);
     k->count = count;
     const tally_status status = make(k, facts, options, error);
     free(facts);
@@ -295,8 +291,7 @@ void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel)
         tally_kernel_destroy(&(*kernel)->step[i].kernel);
         tally_kernel_destroy(&(*kernel)->step[i].last);
     }
-    free(atomic_load(&(*kernel)->kept->at));
-    free((*kernel)->kept);
+    free(atomic_load(&(*kernel)->kept));
     free(*kernel);
     *kernel = NULL;
 }

@@ -153,6 +153,12 @@ static char *allocate(size_t bytes)
     return at;
 }
 
+/* What is kept is no part of what the caller sees as the kernel. */
+static _Atomic(char *) *kept_of(const tally_gradient_kernel *k)
+{
+    return &((tally_gradient_kernel *)(uintptr_t)k)->kept;
+}
+
 static int memory_take(const tally_gradient_kernel *k, memory *m)
 {
     *m = (memory){ NULL, NULL };
@@ -160,7 +166,7 @@ static int memory_take(const tally_gradient_kernel *k, memory *m)
         m->block = tly_scratch_take(&k->context->spare, k->between);
         m->at = m->block != NULL ? tly_scratch_of(m->block) : NULL;
     } else {
-        m->at = atomic_exchange_explicit(&k->kept->at, NULL, memory_order_acquire);
+        m->at = atomic_exchange_explicit(kept_of(k), NULL, memory_order_acquire);
         m->at = m->at != NULL ? m->at : allocate(k->between);
     }
     return m->at != NULL;
@@ -171,7 +177,7 @@ static void memory_give(const tally_gradient_kernel *k, const memory *m)
     if (m->block != NULL) {
         tly_scratch_give(&k->context->spare, m->block);
     } else if (m->at != NULL) {
-        free(atomic_exchange_explicit(&k->kept->at, m->at, memory_order_acq_rel));
+        free(atomic_exchange_explicit(kept_of(k), m->at, memory_order_acq_rel));
     }
 }
 

@@ -26,8 +26,8 @@ enum {
 /* The caller's tensors, by tally_source; in place of TALLY_SOURCE_NONE the result. */
 enum { TLY_GRADIENT_OUT = TALLY_SOURCE_NONE, TLY_GRADIENT_TENSORS = TALLY_SOURCE_OFFSETS + 1 };
 
-/* The dims that all steps have. Blocks are ranges of them, of `size` indices each, but for the last
- * ones of a dim. */
+/* The dims that all steps have. A block has `size` indices of each dim; the last block of a dim may
+ * have fewer. */
 typedef struct tly_blocks {
     int32_t rank;
     int64_t sizes[TALLY_MAX_RANK];
@@ -58,14 +58,9 @@ typedef struct tly_gradient_tensor {
     int is_needed; /* it must not be NULL */
 } tly_gradient_tensor;
 
-/* What runs share and change: the memory of one that has ended. */
-typedef struct tly_kept {
-    _Atomic(char *) at;
-} tly_kept;
-
 struct tally_gradient_kernel {
     tally_context *context;
-    tly_kept *kept;
+    _Atomic(char *) kept; /* memory of a run that has ended; all else is immutable */
     tly_blocks blocks;
     int64_t block_count;
     size_t between;               /* bytes that the results in between take, of a block */
