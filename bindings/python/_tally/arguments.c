@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments that calls of functions and of kernels share: texts and numbers of threads. */
+/* Arguments that calls of functions, kernels and gradients share. */
 #include "module.h"
 
 #include <string.h>
@@ -44,5 +44,45 @@ int tly_py_threads(PyObject *given, int32_t *threads)
         return tly_py_refuse(PyExc_ValueError, "threads", NULL, "%R is not 1 or more", given);
     }
     *threads = overflow > 0 || n > INT32_MAX ? INT32_MAX : (int32_t)n;
+    return 0;
+}
+
+static int take_option(const tly_py_form *form, PyObject *name, PyObject *value, PyObject **given,
+                       int32_t *threads)
+{
+    if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
+        return tly_py_threads(value, threads);
+    }
+    for (int i = form->named; i < form->count; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, form->name_of(i)) == 0) {
+            if (given[i] != NULL) {
+                return tly_py_refuse(PyExc_TypeError, form->name_of(i), NULL, "it is given twice");
+            }
+            given[i] = value != Py_None ? value : NULL;
+            return 0;
+        }
+    }
+    return tly_py_refuse(PyExc_TypeError, NULL, NULL, "%R is none of out, threads, %s", name,
+                         form->names);
+}
+
+int tly_py_take_arguments(const tly_py_form *form, PyObject *args, PyObject *options,
+                          PyObject **given, int32_t *threads)
+{
+    const Py_ssize_t count = PyTuple_Size(args);
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    if (count < form->least || count > 2) {
+        PyErr_Format(PyExc_TypeError, "%s by name; %zd arguments were given", form->usage, count);
+        return -1;
+    }
+    given[form->first] = count > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    given[form->out] = count > 1 && PyTuple_GetItem(args, 1) != Py_None ? PyTuple_GetItem(args, 1)
+                                                                        : NULL;
+    while (options != NULL && PyDict_Next(options, &at, &name, &value)) {
+        if (take_option(form, name, value, given, threads) != 0) {
+            return -1;
+        }
+    }
     return 0;
 }

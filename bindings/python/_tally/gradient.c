@@ -148,46 +148,14 @@ static PyObject *result_new(gradient_call *c)
     return tly_py_fresh_take(c->s, &f, g, v, shape, 0);
 }
 
-static int take_option(gradient_call *c, PyObject *name, PyObject *value)
-{
-    if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
-        return tly_py_threads(value, &c->threads);
-    }
-    for (int i = OUT; i < SOURCES; i++) {
-        if (PyUnicode_CompareWithASCIIString(name, name_of(i)) == 0) {
-            if (c->given[i] != NULL) {
-                return tly_py_refuse(PyExc_TypeError, name_of(i), NULL, "it is given twice");
-            }
-            c->given[i] = value != Py_None ? value : NULL;
-            return 0;
-        }
-    }
-    return tly_py_refuse(PyExc_TypeError, NULL, NULL,
-                         "%R is none of out, threads, x, y, a, b, c, d, carry_in, gcarry, offsets",
-                         name);
-}
-
-static int take_arguments(gradient_call *c, PyObject *args, PyObject *options)
-{
-    const Py_ssize_t count = PyTuple_Size(args);
-    Py_ssize_t at = 0;
-    PyObject *name, *value;
-    if (count > 2) {
-        PyErr_Format(PyExc_TypeError,
-                     "a gradient takes g, out, and the rest by name; %zd arguments were given",
-                     count);
-        return -1;
-    }
-    c->given[TALLY_SOURCE_G] = count > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    c->given[OUT] = count > 1 && PyTuple_GetItem(args, 1) != Py_None ? PyTuple_GetItem(args, 1)
-                                                                     : NULL;
-    while (options != NULL && PyDict_Next(options, &at, &name, &value)) {
-        if (take_option(c, name, value) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
+static const tly_py_form form = { .name_of = name_of,
+                                  .first = TALLY_SOURCE_G,
+                                  .out = OUT,
+                                  .named = OUT,
+                                  .count = SOURCES,
+                                  .least = 0,
+                                  .usage = "a gradient takes g, out, and the rest",
+                                  .names = "x, g, y, a, b, c, d, carry_in, gcarry, offsets" };
 
 static PyObject *call(PyObject *self, PyObject *args, PyObject *options)
 {
@@ -196,7 +164,7 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *options)
     memset(&c, 0, offsetof(gradient_call, views));
     c.k = gradient_of(self);
     c.s = PyModule_GetState(c.k->module);
-    int status = take_arguments(&c, args, options);
+    int status = tly_py_take_arguments(&form, args, options, c.given, &c.threads);
     for (int i = 0; status == 0 && i < SOURCES; i++) {
         status = view_one(&c, i);
     }

@@ -281,48 +281,19 @@ static PyObject *result_new(kernel_call *c)
                              !tally_op_is_scan((tally_op)c->k->d.op));
 }
 
-static int take_option(kernel_call *c, PyObject *name, PyObject *value)
+static const char *name_of(int tensor)
 {
-    if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
-        return tly_py_threads(value, &c->threads);
-    }
-    for (int i = TLY_PY_TENSOR_OUT; i < TLY_PY_TENSOR_COUNT; i++) {
-        if (PyUnicode_CompareWithASCIIString(name, tly_py_tensor_names[i]) == 0) {
-            if (c->given[i] != NULL) {
-                return tly_py_refuse(PyExc_TypeError, tly_py_tensor_names[i], NULL,
-                                     "it is given twice");
-            }
-            c->given[i] = value != Py_None ? value : NULL;
-            return 0;
-        }
-    }
-    return tly_py_refuse(PyExc_TypeError, NULL, NULL,
-                         "%R is none of out, threads, a, b, c, d, offsets, carry_in, carry_out",
-                         name);
+    return tly_py_tensor_names[tensor];
 }
 
-static int take_arguments(kernel_call *c, PyObject *args, PyObject *options)
-{
-    const Py_ssize_t count = PyTuple_Size(args);
-    Py_ssize_t at = 0;
-    PyObject *name, *value;
-    if (count < 1 || count > 2) {
-        PyErr_Format(PyExc_TypeError,
-                     "a kernel takes one array, out, and options by name; %zd arguments were given",
-                     count);
-        return -1;
-    }
-    c->given[TLY_PY_TENSOR_IN] = PyTuple_GetItem(args, 0);
-    c->given[TLY_PY_TENSOR_OUT] = count > 1 && PyTuple_GetItem(args, 1) != Py_None
-                                      ? PyTuple_GetItem(args, 1)
-                                      : NULL;
-    while (options != NULL && PyDict_Next(options, &at, &name, &value)) {
-        if (take_option(c, name, value) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
+static const tly_py_form form = { .name_of = name_of,
+                                  .first = TLY_PY_TENSOR_IN,
+                                  .out = TLY_PY_TENSOR_OUT,
+                                  .named = TLY_PY_TENSOR_OUT,
+                                  .count = TLY_PY_TENSOR_COUNT,
+                                  .least = 1,
+                                  .usage = "a kernel takes one array, out, and options",
+                                  .names = "a, b, c, d, offsets, carry_in, carry_out" };
 
 PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options)
 {
@@ -332,7 +303,7 @@ PyObject *tly_py_kernel_call(PyObject *self, PyObject *args, PyObject *options)
     memset(&c.viewed, 0, sizeof c - offsetof(kernel_call, viewed));
     c.k = tly_py_kernel_of(self);
     c.s = PyModule_GetState(c.k->module);
-    int status = take_arguments(&c, args, options);
+    int status = tly_py_take_arguments(&form, args, options, c.given, &c.threads);
     for (int i = 0; status == 0 && i < TLY_PY_TENSOR_COUNT; i++) {
         status = view_one(&c, i);
     }

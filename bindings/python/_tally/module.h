@@ -20,7 +20,7 @@
  *   fork.c     forks
  *   tensors.c  what a word says of tensors
  *   words.c    words in full, and their gradients, for bridges
- *   arguments.c texts and numbers of threads
+ *   arguments.c texts, numbers of threads, and the arrays of a call
  *   errors.c   exceptions
  */
 #ifndef TLY_PY_MODULE_H
@@ -174,5 +174,19 @@ int tly_py_text(PyObject *given, const char *what, PyObject **held, const char *
 
 /* arguments.c: threads, an option of runs; -1 with an exception. */
 int tly_py_threads(PyObject *given, int32_t *threads);
+
+/* How an object is called with arrays. Each has a number. */
+typedef struct tly_py_form {
+    const char *(*name_of)(int number);
+    int first, out;            /* the two that may come by position */
+    int named, count;          /* those from `named` on may come by name */
+    int least;                 /* as many must come by position */
+    const char *usage, *names; /* for messages: what comes by position, and what by name */
+} tly_py_form;
+
+/* arguments.c: the arrays of a call by their numbers, of which those that are not given stay NULL,
+ * and `threads`; -1 with an exception. */
+int tly_py_take_arguments(const tly_py_form *form, PyObject *args, PyObject *options,
+                          PyObject **given, int32_t *threads);
 
 #endif

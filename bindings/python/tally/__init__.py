@@ -16,8 +16,8 @@ from ._tally import (
 __all__ = [
     "Device", "Error", "Gradient", "Kernel", "Unsupported", "argmax", "argmin", "cumargmax", "cumargmin",
     "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "devices",
-    "get_threads", "gradient", "inspect", "kernel", "l1", "l2", "linrec", "log_sum", "log_sum_exp", "max", "mean", "min",
-    "prod", "run", "set_threads", "stats", "sum", "sum_square", "warm"]
+    "get_threads", "gradient", "inspect", "kernel", "l1", "l2", "linrec", "log_sum", "log_sum_exp", "max", "mean",
+    "min", "prod", "run", "set_threads", "stats", "sum", "sum_square", "warm"]
 
 
 def run(word, x, /, a=None, b=None, c=None, d=None, *, out=None, offsets=None, carry_in=None, carry_out=None,

@@ -4,7 +4,7 @@ import struct
 from functools import lru_cache
 
 from . import _tally
-from ._words import LETTERS, axis_in, check_number, complete, fault, number_type, options_of, take_apart
+from ._words import LETTERS, axis_in, check_number, closed, complete, fault, number_type, options_of, take_apart
 
 FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u64": "Q", "u32": "I", "u16": "H",
            "u8": "B", "bool": "?"}
@@ -58,7 +58,8 @@ def kernel_of(word, dtype, shape, strides, operands, segments, states, of_out, d
     a number."""
     shapes = [(of, sizes, is_number) for of, sizes, _, is_number in operands]
     text = complete(without_states(word, dtype, states), dtype, shape, shapes, segments)
-    text = closed(text, shape, segments, operands, states)
+    text = placed(closed(text, shape, segments and segments[1]), operands)
+    text = with_option(text, "carry=" + "+".join(states)) if states else text
     return _tally.kernel(strided(strided(text, "in", strides), "out", of_out), device=device)
 
 
@@ -129,24 +130,25 @@ def without_states(word, dtype, states):
     return ":".join(part for part in (op, dtypes, sizes, options) if part)
 
 
-def closed(text, shape, segments, operands, states):
-    """The word with every size, and with the strides of operands that are not packed."""
-    op, dtypes, _, *rest = text.split(":", 3)
+def placed(text, operands):
+    """The word with the strides of operands that are not packed."""
+    head, colon, rest = text.rpartition(":") if text.count(":") > 2 else (text, "", "")
     apart, options = dict(zip(LETTERS, operands)), []
-    for option in options_of(rest[0] if rest else ""):
+    for option in options_of(rest):
         _, sizes, strides, _ = apart.get(option[0], NOTHING) if option[1:2] == "=" else NOTHING
         if strides is not None:
             steps = (0 if n == 1 else step for n, step in zip(sizes, strides))
             option = option.partition("/")[0] + "/" + "x".join(map(str, steps)) + "@0"
-        options.append(option.replace("/?", f"/{segments[1]}") if option.startswith("segments=") else option)
-    options += ["carry=" + "+".join(states)] if states else []
-    return ":".join([op, dtypes, "x".join(map(str, shape)) or "scalar"] + ([",".join(options)] if options else []))
+        options.append(option)
+    return head + colon + ",".join(options)
+
+
+def with_option(text, option):
+    return f"{text}{',' if text.count(':') > 2 else ':'}{option}"
 
 
 def strided(text, name, strides):
-    if strides is None:
-        return text
-    return f"{text}{',' if text.count(':') > 2 else ':'}{name}={'x'.join(map(str, strides))}@0"
+    return text if strides is None else with_option(text, f"{name}={'x'.join(map(str, strides))}@0")
 
 
 def linrec(x, coef, axis, exclusive, reverse, options):

@@ -5,7 +5,7 @@ import os
 
 from . import _tally
 from ._torch_operators import empty, places_of
-from ._words import LETTERS, parse
+from ._words import LETTERS, closed, parse
 
 
 def kernels_in_c():
@@ -36,10 +36,10 @@ def computed(word, x, operands=()):
     """A kernel in Python, of packed copies."""
     y, parsed = empty(word, x, operands), parse(word)
     named = dict(zip(parsed.tensors[1:], operands))
-    full = parsed.with_places(places_of(o for name, o in named.items() if name in LETTERS)).split(":")
-    full[2] = "x".join(map(str, x.shape)) or "scalar"
-    if "offsets" in named:
-        full[3] = full[3].replace("/?", f"/{len(named['offsets']) - 1}")
+    segments = len(named["offsets"]) - 1 if "offsets" in named else None
+    if segments is not None:
         y.zero_()  # outside of all segments nothing is written
-    _tally._kernel(":".join(full))(Elements(x), Elements(y), **{name: Elements(o) for name, o in named.items()})
+    text = parsed.with_places(places_of(o for name, o in named.items() if name in LETTERS))
+    elements = {name: Elements(o) for name, o in named.items()}
+    _tally._kernel(closed(text, x.shape, segments))(Elements(x), Elements(y), **elements)
     return y

@@ -10,7 +10,7 @@ import torch.autograd.forward_ad as forward_ad
 
 from . import _tally
 from ._dtypes import FLOATS, NAMES as LONG_NAMES
-from ._words import LETTERS, axes_in, axis_in, fault, gradient, join, parse
+from ._words import LETTERS, axes_in, axis_in, closed, fault, gradient, join, parse
 
 NAMES = {getattr(torch, long): name for long, name in LONG_NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
@@ -175,22 +175,23 @@ def places_of(operands):
 
 # --- derivatives -----------------------------------------------------------------------------------------------------
 
-@lru_cache(4096)
-def steps_of(word, places, wrt):
-    """The words of a gradient. Operands lie along the dims of their places."""
+def differentiated(word, places):
+    """The word whose gradient is computed. Operands lie along the dims of their places."""
     word = parse(word)
     text = word.without_keepdims(places)
-    return gradient("sum" + text[4:] if is_divided(word) else text, wrt)
+    return "sum" + text[4:] if is_divided(word) else text
+
+
+@lru_cache(4096)
+def steps_of(word, places, wrt):
+    """The words of a gradient."""
+    return gradient(differentiated(word, places), wrt)
 
 
 @lru_cache(256)
 def kernels_of(word, places, wrt, shape, segments):
     """The kernels of a gradient of packed tensors; None where much memory is between them."""
-    word = parse(word)
-    text = word.without_keepdims(places)
-    op, dtypes, _, *options = ("sum" + text[4:] if is_divided(word) else text).split(":")
-    options = [o.replace("/?", f"/{segments}") if segments is not None else o for o in options]
-    kernels = _tally.gradient(":".join((op, dtypes, "x".join(map(str, shape)) or "scalar", *options)), wrt)
+    kernels = _tally.gradient(closed(differentiated(word, places), shape, segments), wrt)
     return kernels if kernels.memory <= MOST_BETWEEN else None
 
 

@@ -34,6 +34,14 @@ def join(op, dtypes, rank, options):
     return ":".join([op, dtypes, sizes_of(rank)] + ([",".join(options)] if options else []))
 
 
+def closed(text, shape, segments=None):
+    """A full word with sizes in the place of each ?, and the number of segments, if it has some."""
+    op, dtypes, _, *options = text.split(":", 3)
+    if segments is not None:
+        options = [o.replace("/?", f"/{segments}") for o in options]
+    return ":".join([op, dtypes, "x".join(map(str, shape)) or "scalar", *options])
+
+
 def fault(field, message, hint="", kind=None):
     error = (kind or _tally.Error)(f"{field}: {message}" + (f"; hint: {hint}" if hint else ""))
     error.field, error.hint = field, hint
