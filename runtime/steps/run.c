@@ -99,6 +99,7 @@ static tally_status check_offsets(const tally_gradient_kernel *k, char *const *a
     return tly_offsets_fault(rules, &p) < 0 ? TALLY_OK : tly_refuse_offsets(rules, &p, error);
 }
 
+/* Without rules, which kernels of no elements have not: of no segments the result is all zeros. */
 static int64_t offset_at(const tly_step *step, const char *offsets, int64_t i)
 {
     int64_t wide;
