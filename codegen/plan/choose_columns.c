@@ -31,6 +31,17 @@ static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes < 64 ? 2048 : 6144;
 }
 
+/* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05, 1.02,
+ * 1.12, .94; by four .68, .95, .97, 1.05, 1.06. With operands all go by one, as four steps read
+ * too many streams: linrec of 1000x16384, of a move, by four and by one f32 .70, .96, f16 .71, .99,
+ * AVX2 .69, 1.05; of 64x262144 .70, 1.02, .82, 1.0, .75, 1.06 (Zen 5). */
+static int32_t choose_long_row(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return has_operands(p) ? 1 << 30 : 16384;
+}
+
 /* f16 with an operand, AVX2, 4 KiB ahead: 2 lines 1.10 of a move, 1 line 1.05 (Zen 5). */
 static int32_t choose_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
@@ -148,9 +159,7 @@ const tly_choice tly_choices_of_columns[] = {
     { KEY(slices), choose_slices, 0 },
     { KEY(tile_lanes), choose_tile, 0 },
     { KEY(prefetch), choose_ahead, 0 },
-    /* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05,
-     * 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
-    { KEY(long_row), NULL, 16384 },
+    { KEY(long_row), choose_long_row, 0 },
     /* Inputs of 16, 128, 512, 1024 KiB by one step a pass .43, .80, .98, .99; by four .76, .97,
      * .83, .85. */
     { KEY(small), NULL, 131072 },

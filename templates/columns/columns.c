@@ -17,10 +17,10 @@
 
 enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_MOST_VECTORS };
 
-/* What is prefetched, by rows of one tensor. */
+/* What is prefetched, by rows of one tensor. `row` is the bytes of the lanes of a row, negative if
+ * lanes go downwards, as is `rest`. */
 typedef struct ahead {
-    kir_value row; /* bytes of the lanes of a row */
-    kir_value rows, rest;
+    kir_value row, rows, rest;
 } ahead;
 
 typedef struct columns {
@@ -31,6 +31,7 @@ typedef struct columns {
     tly_row row;             /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
+    kir_value way; /* 1, or -1: lanes go from the last to the first */
     ahead ahead[TLY_TENSOR_COUNT];
     int direct; /* results are the states */
 } columns;
@@ -87,7 +88,8 @@ static ahead look_ahead(columns *k, int tensor)
     tly_build *c = k->c;
     kir_value row = mul(c, k->count, imm(c, c->bytes[tensor])), far = imm(c, c->plan->prefetch);
     kir_value rows = udiv(c, far, tly_max(c, row, imm(c, 1)));
-    return (ahead){ row, rows, sub(c, far, mul(c, rows, row)) };
+    kir_value rest = sub(c, far, mul(c, rows, row));
+    return (ahead){ mul(c, row, k->way), rows, mul(c, rest, k->way) };
 }
 
 /* The rows of a pass in one tensor, `from` lane 0 on, when lane j is taken. */
@@ -102,7 +104,8 @@ static void prefetch_tensor(columns *k, const tile *t, kir_value from, kir_value
         return;
     kir_value axis = tly_axis(c, tensor), pass = mul(c, axis, imm(c, t->steps));
     kir_value at = add(c, mul(c, j, imm(c, c->bytes[tensor])), a->rest);
-    kir_value here = less(c, at, a->row);
+    kir_value limit = tly_max(c, a->row, imm(c, 1)); /* downwards: -at < 1 */
+    kir_value here = less(c, mul(c, at, k->way), limit);
     kir_value passes = choose(c, here, a->rows, add(c, a->rows, imm(c, 1)));
     at = choose(c, here, at, sub(c, at, a->row));
     kir_value p = ptradd(c, from, add(c, at, mul(c, passes, pass)));
@@ -213,13 +216,20 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
         emit_end(c, &way);
 }
 
-/* Lanes [from, to), a multiple of the tile's. */
+/* Lanes [from, to), a multiple of the tile's. Where axis steps go downwards in memory lanes do,
+ * too: then all that is read is one stream, which the CPU fetches ahead across rows. 16 Mi f32 of
+ * 256, 1024, 4096, 16384 columns in ms: upwards 3.0, 2.7, 4.8, 4.7, downwards 2.2, 2.3, 2.6, 2.8;
+ * with two operands 8.6, 7.9, 9.4, 8.8 and 6.2, 5.9, 7.2, 6.2 (Zen 5). */
 static void pass(columns *k, tile t, const line *at, kir_value from, kir_value to)
 {
+    tly_build *c = k->c;
+    const kir_value lanes = imm(c, (int64_t)t.vectors * c->lanes);
+    kir_value down = less(c, k->way, imm(c, 0));
+    kir_value first = choose(c, down, sub(c, add(c, from, to), lanes), imm(c, 0));
     tly_region l = { 0 };
-    emit_for(k->c, &l, from, to, imm(k->c, (int64_t)t.vectors * k->c->lanes));
-    do_tile(k, &t, at, l.i);
-    emit_end(k->c, &l);
+    emit_for(c, &l, from, to, lanes);
+    do_tile(k, &t, at, add(c, first, mul(c, l.i, k->way)));
+    emit_end(c, &l);
 }
 
 /* Lanes [from, to) of one axis step, one by one. */
@@ -394,6 +404,7 @@ static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
                   !c->p->exclusive && tly_is_plain(c->p) &&
                   !tly_has_expression(c->p, TLY_EXPRESSION_POST),
     };
+    k.way = choose(c, less(c, k.in_axis, imm(c, 0)), imm(c, -1), imm(c, 1));
     k.sums = align_states(&k);
     for (int tensor = 0; tensor < tly_operands_end(c->p); tensor++)
         k.ahead[tensor] = look_ahead(&k, tensor);

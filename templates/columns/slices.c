@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans along a middle axis, past the cache: a few outer slices side by side, a line of each in
- * turn, so that memory is read and written in several streams. Each slice has its own states and is
+ * turn, so that memory is read and written in several streams, downwards where the axis goes
+ * downwards (columns.c has figures). Each slice has its own states and is
  * scanned in serial order, so the bits are the same as when slices come one after another. Slices
  * that are not whole aligned lines are left to the template (tly_scan_slices).
  */
@@ -22,6 +23,7 @@ typedef struct slices {
     kir_value lanes;                  /* of a row */
     kir_value sums;                   /* the slices' rows of states, one after another */
     kir_value in_axis;                /* bytes from an axis step to the next */
+    kir_value way;                    /* 1, or -1: lanes go from the last to the first */
     kir_value each[TLY_TENSOR_COUNT]; /* from a slice to the next */
 } slices;
 
@@ -40,23 +42,28 @@ static kir_value address_in_step(tly_build *c, const tly_place *at, int tensor)
     return tly_at(c, ptradd(c, s->first->at[tensor], slice), lane, c->bytes[tensor]);
 }
 
-/* Fetches input AHEAD bytes behind lane j; at a row's end, from the next axis step. */
-static void prefetch(slices *k, const kir_value *from, kir_value j)
+/* Fetches input AHEAD bytes behind the n lanes that were taken; at a row's end, from the next axis
+ * step. */
+static void prefetch(slices *k, const kir_value *from, kir_value n)
 {
     tly_build *c = k->c;
     int64_t bytes = (int64_t)k->vectors * c->lanes * c->bytes[TLY_IN];
-    kir_value row = mul(c, k->lanes, imm(c, c->bytes[TLY_IN])), ahead = imm(c, AHEAD);
-    kir_value within = less(c, add(c, mul(c, j, imm(c, c->bytes[TLY_IN])), ahead), row);
+    kir_value row = mul(c, k->lanes, mul(c, k->way, imm(c, c->bytes[TLY_IN])));
+    kir_value ahead = mul(c, k->way, imm(c, AHEAD));
+    kir_value within = less(c, n, sub(c, k->lanes, imm(c, AHEAD / c->bytes[TLY_IN])));
     kir_value on = choose(c, within, ahead, add(c, ahead, sub(c, k->in_axis, row)));
     for (unsigned s = 0; s < k->count; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
             kir_prefetch(c->b, ptradd(c, from[s], on), byte);
 }
 
-/* One line of each slice at an axis step, from lane j on. All loads come before all stores. */
-static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value j)
+/* One line of each slice at an axis step, behind n lanes. All loads come before all stores. */
+static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value n)
 {
     tly_build *c = k->c;
+    kir_value last = sub(c, k->lanes, imm(c, (int64_t)k->vectors * c->lanes));
+    kir_value down = less(c, k->way, imm(c, 0));
+    kir_value j = add(c, choose(c, down, last, imm(c, 0)), mul(c, n, k->way));
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
     kir_value from[MAX_SLICES], sums[MAX_SLICES],
         to = tly_at(c, row.at[TLY_OUT], j, c->bytes[TLY_OUT]);
@@ -70,7 +77,7 @@ static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value j)
             y[s][i] = tly_states_load(c, sums[s], lane, c->lanes);
         }
     }
-    prefetch(k, from, j);
+    prefetch(k, from, n);
     for (unsigned s = 0; s < k->count; s++) {
         const step here = { k, &row, s };
         for (unsigned i = 0; i < k->vectors; i++) {
@@ -82,8 +89,8 @@ static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value j)
             x[s][i] = tly_show(c, &place, tly_shown(c, element, y[s][i], next));
             tly_states_store(c, sums[s], lane, next);
         }
-        unsigned n = tly_pack_run(c, x[s], k->vectors, 0);
-        tly_store_run(c, to, x[s], n, KIR_STREAM);
+        unsigned whole = tly_pack_run(c, x[s], k->vectors, 0);
+        tly_store_run(c, to, x[s], whole, KIR_STREAM);
         to = ptradd(c, to, k->each[TLY_OUT]);
     }
 }
@@ -146,6 +153,7 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
         return first;
     k.lanes = arg(c, KIR_ARG_INNER);
     k.in_axis = tly_axis(c, TLY_IN);
+    k.way = choose(c, less(c, k.in_axis, imm(c, 0)), imm(c, -1), imm(c, 1));
     for (int t = 0; t < c->tensors; t++)
         k.each[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));
