@@ -33,7 +33,7 @@ ROW = f"{ELEMENTS}"
 class Case:
     """`plain` are words of the same sizes by which the time is judged. `data` adds tensors to x:
     operands a to d, offsets, carry. `right` tells whether `y` is. If `is_gradient`, what is measured
-    is the gradient of the word, and operand a is that of its result."""
+    is the gradient of the word, operand a is that of its result, and y the result, if it is kept."""
     name: str
     word: str
     data: Callable
@@ -128,6 +128,11 @@ def flagged(density):
 def near_one(random, case):
     """Products of some thousand factors stay in the range."""
     return {"x": 1 + sevenths(random, case) / 64, "a": sevenths(random, case)}
+
+
+def near_one_and_products(random, case):
+    tensors = near_one(random, case)
+    return tensors | {"y": np.cumprod(tensors["x"], case.axis)}
 
 
 def rollout(random, case):
@@ -332,9 +337,9 @@ def flags(text, density, sizes, name, target):
                 plain=(plain,))
 
 
-def gradient(name, sizes, axis):
+def gradient(name, sizes, axis, data=near_one):
     begin = f"cumprod:f32:{sizes}:axis={axis}"
-    return Case(f"gradient of cumprod, {name}", begin, near_one, product_gradient, is_gradient=True,
+    return Case(f"gradient of cumprod, {name}", begin, data, product_gradient, is_gradient=True,
                 plain=(begin, f"linrec:f32:{sizes}:axis={axis},a=f32"),
                 peers={"torch": lambda tensors, y: functools.partial(torch_gradient(tensors, y), axis)})
 
@@ -369,6 +374,9 @@ CASES = [
     gradient("rays of 192", "65536x192", 1),
     gradient("rows of 4096", "4096x4096", 1),
     gradient("columns", "4096x4096", 0),
+    gradient("columns, result kept", "4096x4096", 0, near_one_and_products),
+    gradient("8 slices of 1024 columns", "8x2048x1024", 1),
+    gradient("8 slices, result kept", "8x2048x1024", 1, near_one_and_products),
     *(Case(f"advantages, {count} environments", f"linrec:f32:2048x{count}:axis=0,reverse,a=u8,coef=0.99*0.95*(1-a)",
            rollout, advantages, peers={"torch, a step at a time": torch_advantages}) for count in (16, 1024)),
     *(Case(f"minGRU, {name}", f"linrec:f32:{sizes}:axis=1,a=f32,map=sig(a)*x,coef=1-sig(a)", gates, layer,

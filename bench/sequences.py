@@ -66,8 +66,9 @@ class Problem:
         return buffers
 
     def gradient_buffers(self):
+        kept = self.of["y"].ctypes.data if "y" in self.of else None
         return native.GradientBuffers(size=ctypes.sizeof(native.GradientBuffers), x=self.of["x"].ctypes.data,
-                                      g=self.of["a"].ctypes.data, out=self.y.ctypes.data)
+                                      g=self.of["a"].ctypes.data, y=kept, out=self.y.ctypes.data)
 
 
 def tally_competitors(tally, name, problem, threads):

@@ -46,7 +46,8 @@ typedef struct trial {
 
 #define UNWRITTEN (-123456.75) /* a derivative that no word has */
 
-static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels, in_blocks;
+static uint64_t compared, differenced, undefined, steps_made, unsupported, by_kernels, in_blocks,
+    from_results;
 static int runs_kernels; /* whether steps are run as kernels, too */
 static tally_context *context;
 
@@ -252,28 +253,33 @@ static int is_near(const double *made, const double *last, size_t count)
 }
 
 /* The same by one call. As a whole it has the bits of the steps, which are in `last`. Of doubles
- * blocks take the place of the steps' results, so that they are compared with brute force, too. */
+ * what blocks make, or y, takes the place of the steps' results, so that it is compared with brute
+ * force, too. */
 static void run_at_once(const trial *t, int tensor, const char *device,
                         const tly_gradient_source *sources, double *last, size_t count)
 {
     static const int64_t between[] = { 1, 150, 1000, 5000 };
+    const int64_t most = between[by_kernels % 4];
     char why[TALLY_WORD_MAX + 640] = "";
     double *made = malloc(count * sizeof *made + 1);
     int64_t blocks = 0;
+    int gains = 0;
     if (!made)
         exit(1);
     if (tly_gradient_run_at_once(context, device, &t->d, source_of(tensor), 0, sources, t->offsets,
-                                 made, &blocks, why, sizeof why)) {
+                                 made, &blocks, &gains, why, sizeof why)) {
         FAIL("%s: tensor %d: %s", t->word, tensor, why);
     } else if (blocks == 1 && memcmp(made, last, count * sizeof *made) != 0) {
         FAIL("%s: tensor %d: steps have other bits at once", t->word, tensor);
     }
-    if (tly_gradient_run_at_once(context, device, &t->d, source_of(tensor), between[by_kernels % 4],
-                                 sources, t->offsets, made, &blocks, why, sizeof why))
+    gains = by_kernels / 4 % 4 > 0;
+    if (tly_gradient_run_at_once(context, device, &t->d, source_of(tensor), most, sources,
+                                 t->offsets, made, &blocks, &gains, why, sizeof why))
         FAIL("%s: tensor %d: %s", t->word, tensor, why);
     else if (is_double(t) && !is_near(made, last, count))
-        FAIL("%s: tensor %d: %lld blocks have another gradient", t->word, tensor,
-             (long long)blocks);
+        FAIL("%s: tensor %d: %lld blocks%s have another gradient", t->word, tensor,
+             (long long)blocks, gains ? ", from the result," : "");
+    from_results += gains != 0;
     if (is_double(t))
         memcpy(last, made, count * sizeof *last);
     in_blocks += blocks > 1;
@@ -614,12 +620,12 @@ static int is_extreme(const tally_descriptor *d)
 enum { BRUTE_FORCE = 4, LARGE = 50 }; /* most elements of a dim */
 
 /* 0: the word that was drawn is none. */
-static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
+static int check_random(uint64_t seed, uint64_t number, int64_t most_size, int is_simple)
 {
     tly_random r = tly_random_seed(seed, number);
     trial t;
     double scale;
-    tly_gradient_draw(&r, most_size, &t.d);
+    tly_gradient_draw(&r, most_size, is_simple, &t.d);
     if (tally_descriptor_print(&t.d, t.word, sizeof t.word, NULL, NULL) != TALLY_OK ||
         tally_descriptor_parse(t.word, &t.d, NULL) != TALLY_OK || is_extreme(&t.d))
         return 0;
@@ -648,7 +654,9 @@ static int check_random(uint64_t seed, uint64_t number, int64_t most_size)
     }
     if (failures > before)
         printf("  --seed %llu, case %llu%s\n", (unsigned long long)seed, (unsigned long long)number,
-               t.is_large ? ", large" : "");
+               is_simple    ? ", simple"
+               : t.is_large ? ", large"
+                            : "");
     end(&t);
     return 1;
 }
@@ -672,19 +680,23 @@ int main(int argc, char **argv)
     failures += tly_gradient_check_refusals();
     for (uint64_t number = 0; number < count && failures < 20; number++) {
         runs_kernels = number < kernels;
-        words += (uint64_t)check_random(seed, number, BRUTE_FORCE);
+        words += (uint64_t)check_random(seed, number, BRUTE_FORCE, 0);
     }
     runs_kernels = 1;
-    for (uint64_t number = 0; number < kernels && failures < 20; number++)
-        words += (uint64_t)check_random(seed, number, LARGE);
+    for (uint64_t number = 0; number < kernels && failures < 20; number++) {
+        words += (uint64_t)check_random(seed, number, LARGE, 0);
+        words += (uint64_t)check_random(seed, number, number % 2 ? LARGE : BRUTE_FORCE, 1);
+    }
     tally_context_destroy(&context);
     printf(
         "gradient: %llu random words, %llu steps, %llu gradients by kernels, %llu in blocks, %llu "
-        "elements compared, %llu differences, %llu not finite, %llu unsupported, %d failures\n",
+        "from results, %llu elements compared, %llu differences, %llu not finite, %llu "
+        "unsupported, %d failures\n",
         (unsigned long long)words, (unsigned long long)steps_made, (unsigned long long)by_kernels,
-        (unsigned long long)in_blocks, (unsigned long long)compared,
-        (unsigned long long)differenced, (unsigned long long)undefined,
-        (unsigned long long)unsupported, failures);
-    return failures > 0 || by_kernels < kernels || in_blocks * 20 < kernels || compared < count ||
-           differenced < count || undefined * 20 > compared || unsupported * 50 > count;
+        (unsigned long long)in_blocks, (unsigned long long)from_results,
+        (unsigned long long)compared, (unsigned long long)differenced,
+        (unsigned long long)undefined, (unsigned long long)unsupported, failures);
+    return failures > 0 || by_kernels < kernels || in_blocks * 20 < kernels ||
+           from_results * 10 < kernels || compared < count || differenced < count ||
+           undefined * 20 > compared || unsupported * 50 > count;
 }

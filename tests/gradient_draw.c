@@ -12,7 +12,7 @@ static const int operators[] = { TALLY_CUMSUM,  TALLY_CUMPROD,      TALLY_CUMMAX
                                  TALLY_LOG_SUM, TALLY_LOG_SUM_EXP,  TALLY_MAX,
                                  TALLY_MIN };
 
-enum { OPERATORS = sizeof operators / sizeof *operators };
+enum { SCANS = 6, OPERATORS = sizeof operators / sizeof *operators };
 
 static void draw_strides(tly_random *r, int rank, const int64_t *sizes, int may_repeat,
                          int64_t strides[TALLY_MAX_RANK], int64_t *offset)
@@ -85,6 +85,21 @@ static void draw_expressions(tly_random *r, tally_descriptor *d)
     }
 }
 
+/* Scans whose result tells what lies before each element. */
+static void draw_simple(tly_random *r, tally_descriptor *d)
+{
+    d->dtype = d->dtype == TALLY_F64 ? TALLY_F64 : TALLY_F32;
+    d->axis = 0;
+    d->out_dtype = d->every = d->segment_dtype = 0;
+    d->segments = 0;
+    d->carry &= TALLY_CARRY_OUT;
+    d->flags &= tly_random_one_in(r, 3) ? ~0u : ~(uint32_t)TALLY_EXCLUSIVE;
+    if (d->op == TALLY_LINREC) {
+        strcpy(d->coef, "a");
+        draw_operand(r, d, 0, (1u << d->rank) - 1);
+    }
+}
+
 static void draw_dtypes(tly_random *r, tally_descriptor *d)
 {
     static const int dtypes[] = {
@@ -131,11 +146,11 @@ static void draw_segments(tly_random *r, tally_descriptor *d)
     }
 }
 
-void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
+void tly_gradient_draw(tly_random *r, int64_t most_size, int is_simple, tally_descriptor *d)
 {
     const tally_descriptor none = TALLY_DESCRIPTOR_INIT;
     *d = none;
-    d->op = operators[tly_random_below(r, OPERATORS)];
+    d->op = operators[tly_random_below(r, is_simple ? SCANS : OPERATORS)];
     d->rank = (int32_t)tly_random_between(r, 1, 3);
     for (int k = 0; k < d->rank; k++)
         d->sizes[k] = tly_random_between(r, 1, most_size);
@@ -154,7 +169,10 @@ void tly_gradient_draw(tly_random *r, int64_t most_size, tally_descriptor *d)
     if (tally_op_is_scan((tally_op)d->op) && tly_random_one_in(r, 3))
         d->carry = d->op == TALLY_CUMLOGSUMEXP ? TALLY_CARRY_IN
                                                : (int32_t)tly_random_between(r, 1, 3);
-    draw_expressions(r, d);
+    if (!is_simple)
+        draw_expressions(r, d);
+    else
+        draw_simple(r, d);
     widen(r, d);
     if (tly_random_one_in(r, 4)) {
         d->flags |= TALLY_IN_STRIDES;

@@ -171,8 +171,8 @@ static const void *pointer_of(const tally_gradient_kernel *kernel, const buffer 
 
 int tly_gradient_run_at_once(tally_context *context, const char *device, const tally_descriptor *d,
                              tally_source wrt, int64_t between, const tly_gradient_source *sources,
-                             const int64_t *offsets, double *result, int64_t *blocks, char *why,
-                             size_t room)
+                             const int64_t *offsets, double *result, int64_t *blocks, int *gains,
+                             char *why, size_t room)
 {
     buffer of[TALLY_SOURCE_STEP] = { { NULL, NULL, 0, 0 } }, out = { NULL, NULL, 0, 0 };
     tally_kernel_options options = TALLY_KERNEL_OPTIONS_INIT;
@@ -198,6 +198,9 @@ int tly_gradient_run_at_once(tally_context *context, const char *device, const t
         b.x = pointer_of(kernel, of, TALLY_SOURCE_X);
         b.g = pointer_of(kernel, of, TALLY_SOURCE_G);
         b.y = pointer_of(kernel, of, TALLY_SOURCE_Y);
+        *gains = *gains && tally_gradient_kernel_gains(kernel) != 0;
+        if (*gains)
+            b.y = of[TALLY_SOURCE_Y].at;
         for (int k = 0; k < TALLY_MAX_OPERANDS; k++)
             b.operand[k] = pointer_of(kernel, of, TALLY_SOURCE_A + k);
         b.carry_in = pointer_of(kernel, of, TALLY_SOURCE_CARRY_IN);

@@ -25,10 +25,11 @@ int tly_gradient_run_kernels(tally_context *context, const char *device,
                              double *last, char *why, size_t room);
 
 /* The same by tally_gradient_kernel, with `between` bytes between the steps of a block (0: as many
- * as it chooses). `*blocks` counts the blocks. */
+ * as it chooses). `*blocks` counts the blocks. `*gains`: whether a run has y that only gains by it;
+ * then whether the kernel did. */
 int tly_gradient_run_at_once(tally_context *context, const char *device, const tally_descriptor *d,
                              tally_source wrt, int64_t between, const tly_gradient_source *sources,
-                             const int64_t *offsets, double *result, int64_t *blocks, char *why,
-                             size_t room);
+                             const int64_t *offsets, double *result, int64_t *blocks, int *gains,
+                             char *why, size_t room);
 
 #endif

@@ -362,6 +362,131 @@ Test(gradient_kernel, refuses_words)
     cr_expect_null(kernel);
 }
 
+/* ---- from the result ---- */
+
+/* The gradient as a host has it that keeps y, beside that of one that does not. */
+static void compare(const char *word, tally_source wrt, int64_t count, int64_t outs, uint64_t gains)
+{
+    float *x = filled(count, 0), *a = filled(count, 0), *g = filled(outs, 0), *y = filled(outs, -1);
+    float *want = filled(count, -1), *got = filled(count, -1), states[8];
+    tally_error error = TALLY_ERROR_INIT;
+    tally_gradient_buffers b = { .size = sizeof b, .x = x, .g = g, .operand = { a }, .out = want };
+    tally_buffers f = {
+        .size = sizeof f, .in = x, .out = y, .operand = { a }, .carry_out = states
+    };
+    const tally_descriptor d = parse(word);
+    tally_gradient_kernel *kernel = make(word, wrt);
+    tally_kernel *forward = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = i % 17 == 11 ? 0 : .6f + (float)(i * 7 % 13) / 16; /* zeros, and ties */
+        a[i] = 1 - x[i] / 2;
+    }
+    for (int64_t i = 0; i < outs; i++)
+        g[i] = (float)(i % 5) - 1.5f;
+    memset(states, 0, sizeof states);
+    cr_expect_eq(tally_gradient_kernel_gains(kernel), gains, "%s", word);
+    if (tally_gradient_kernel_reads(kernel) >> TALLY_SOURCE_Y & 1)
+        b.y = y;
+    cr_assert_eq(tally_kernel_create(context, &d, NULL, &forward, &error), TALLY_OK);
+    cr_assert_eq(tally_kernel_run_buffers(forward, &f, NULL, &error), TALLY_OK, "%s",
+                 error.message);
+    cr_assert_eq(tally_gradient_kernel_run(kernel, &b, NULL, &error), TALLY_OK, "%s: %s", word,
+                 error.message);
+    b.y = y;
+    b.out = got;
+    cr_assert_eq(tally_gradient_kernel_run(kernel, &b, NULL, &error), TALLY_OK, "%s: %s", word,
+                 error.message);
+    for (int64_t i = 0; i <= count; i++)
+        cr_assert_float_eq(got[i], want[i], 1e-4 * (1 + fabs((double)want[i])),
+                           "%s: element %lld: %g, not %g", word, (long long)i, (double)got[i],
+                           (double)want[i]);
+    tally_kernel_destroy(&forward);
+    tally_gradient_kernel_destroy(&kernel);
+    free(got);
+    free(want);
+    free(y);
+    free(g);
+    free(a);
+    free(x);
+}
+
+Test(gradient_kernel, is_made_from_the_result)
+{
+    enum { Y = 1 << TALLY_SOURCE_Y };
+    static const struct {
+        const char *word;
+        tally_source wrt;
+        int64_t count, outs;
+        uint32_t gains;
+    } cases[] = {
+        { "cumprod:f32:20x7:axis=0", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:20x7:axis=0,reverse", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:2x7:axis=0", TALLY_SOURCE_X, 14, 14, Y },
+        { "cumprod:f32:2x7:axis=0,reverse", TALLY_SOURCE_X, 14, 14, Y },
+        { "cumprod:f32:1x7:axis=0", TALLY_SOURCE_X, 7, 7, 0 },
+        { "cumprod:f32:1x1x20x7:axis=2,carry=out", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:20x7:axis=0,out=8x1@3", TALLY_SOURCE_X, 140, 163, Y },
+        { "cumprod:f32:20x7:axis=0,in=-7x1@133,out=8x1", TALLY_SOURCE_X, 140, 160, Y },
+        { "cumprod:f32:20x7:axis=0,map=1-x", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:140:axis=0", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:7x20:axis=1", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumprod:f32:2x10x7:axis=1,reverse", TALLY_SOURCE_X, 140, 140, Y },
+        { "cummax:f32:20x7:axis=0", TALLY_SOURCE_X, 140, 140, Y },
+        { "cummin:f32:20x7:axis=0", TALLY_SOURCE_X, 140, 140, Y },
+        { "cumlogsumexp:f32:20x7:axis=0", TALLY_SOURCE_X, 140, 140, Y },
+        { "linrec:f32:20x7:axis=0,a=f32", TALLY_SOURCE_A, 140, 140, Y },
+        /* no step that y spares: none at all, one of other numbers, and one of its own */
+        { "linrec:f32:20x7:axis=0,a=f32", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cumprod:f32:20x7:axis=0,exclusive", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cumprod:f32:20x7:axis=0,a=f32,reset=a<0.6", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cumprod:f32:20x7:axis=0,every=5", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cumprod:f32:20x7:axis=0,carry=in", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cumprod:f32:20x7:axis=0,post=2*y", TALLY_SOURCE_X, 140, 140, 0 },
+    };
+    context->limits.between = 1;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        compare(cases[i].word, cases[i].wrt, cases[i].count, cases[i].outs, cases[i].gains);
+}
+
+/* Where blocks or the cache hold what is between the steps, y spares nothing. */
+Test(gradient_kernel, gains_by_the_result_where_memory_is_the_limit)
+{
+    static const struct {
+        const char *word;
+        uint32_t gains;
+    } cases[] = { { "cumprod:f32:1024x1024:axis=0", 1 << TALLY_SOURCE_Y },
+                  { "cumprod:f64:16x512x1024:axis=1", 1 << TALLY_SOURCE_Y },
+                  { "cumprod:f16:1024x1024:axis=0", 0 },
+                  { "cumprod:f32:1024x1024:axis=1", 0 },
+                  { "cumprod:f32:64x64:axis=0", 0 } };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        tally_gradient_kernel *kernel = make(cases[i].word, TALLY_SOURCE_X);
+        cr_expect_eq(tally_gradient_kernel_gains(kernel), cases[i].gains, "%s", cases[i].word);
+        tally_gradient_kernel_destroy(&kernel);
+    }
+    cr_expect_eq(tally_gradient_kernel_gains(NULL), 0);
+}
+
+/* The result is what the first element is multiplied with, behind no element: 1, whatever y is. */
+Test(gradient_kernel, reads_each_result_but_the_last)
+{
+    const float x[] = { 2, 3, 5, 7 }, g[] = { 0, 0, 0, 1 }, y[] = { 2, 6, 30, NAN };
+    const float want[] = { 105, 70, 42, 30 };
+    float out[4];
+    context->limits.between = 1;
+    tally_gradient_kernel *kernel = make("cumprod:f32:4x1:axis=0", TALLY_SOURCE_X);
+    const tally_gradient_buffers good = { .size = sizeof good, .x = x, .g = g, .y = y, .out = out };
+    tally_gradient_buffers b = good;
+    cr_assert_eq(tally_gradient_kernel_run(kernel, &b, NULL, NULL), TALLY_OK);
+    cr_expect_arr_eq(out, want, sizeof want);
+    b.y = (const char *)y + 1;
+    expect_refusal(kernel, &b, NULL, "y");
+    b.y = out;
+    expect_refusal(kernel, &b, NULL, "out");
+    cr_expect_arr_eq(out, want, sizeof want);
+    tally_gradient_kernel_destroy(&kernel);
+}
+
 /* ---- borders ---- */
 
 Test(gradient_kernel, has_nothing_to_do_for_no_elements)

@@ -74,7 +74,15 @@ int64_t tly_blocks_result_bytes(const tly_blocks *blocks, const tly_step_facts *
     for (int32_t d = 0; d < block.rank && block.rank == blocks->rank; d++) {
         block.sizes[d] = blocks->sizes[d] == block.sizes[d] ? blocks->size[d] : block.sizes[d];
     }
-    const int32_t rank = tly_result_shape(&block, shape);
+    int32_t rank = block.rank;
+    if (!step->is_out) {
+        rank = tly_result_shape(&block, shape);
+    } else if (block.carry & TALLY_CARRY_OUT) {
+        bytes = tly_dtypes[tly_carry_dtype(&block)].bytes * tly_carry_parts(&block);
+        tly_carry_sizes(&block, shape);
+    } else {
+        return 0;
+    }
     for (int32_t d = 0; d < rank; d++) {
         bytes *= shape[d];
     }
@@ -84,7 +92,7 @@ int64_t tly_blocks_result_bytes(const tly_blocks *blocks, const tly_step_facts *
 static int64_t bytes_between(const tly_blocks *blocks, const tly_step_facts *steps, size_t count)
 {
     int64_t bytes = 0;
-    for (size_t i = 0; i + 1 < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bytes += tly_blocks_result_bytes(blocks, &steps[i]);
     }
     return bytes;

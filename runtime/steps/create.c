@@ -45,6 +45,7 @@ static tly_step_facts *facts_of(const tally_descriptor *descriptor, tally_source
         f->source[TLY_STEP_OFFSETS] = s->descriptor.segment_dtype != 0 ? TALLY_SOURCE_OFFSETS
                                                                        : TALLY_SOURCE_NONE;
         f->source[TLY_STEP_CARRY] = s->carry_in;
+        f->is_out = i + 1 == *count;
         status = tly_descriptor_resolve(&s->descriptor, &f->full, error);
     }
     free(steps);
@@ -116,7 +117,7 @@ static void add_tensor(tally_gradient_kernel *k, const tly_step_facts *facts, co
     const int32_t source = step->source[tensor];
     tally_extent e = elements_of(facts, tensor);
     tly_gradient_tensor *t = &k->tensor[source];
-    e = (tally_extent){ e.low * bytes, e.end * bytes };
+    e = (tally_extent){ e.low * bytes + step->skip[tensor], e.end * bytes + step->skip[tensor] };
     if (t->align != 0) {
         e.low = tly_smaller(e.low, t->extent.low);
         e.end = tly_larger(e.end, t->extent.end);
@@ -141,6 +142,7 @@ static void place_tensors(tally_gradient_kernel *k, const tly_step_facts *facts,
         for (int32_t d = 0; d < facts->full.rank; d++) {
             step->move[tensor][d] = tly_multiply(step->move[tensor][d], bytes);
         }
+        step->skip[tensor] = facts->skip[tensor] * bytes;
         add_tensor(k, facts, step, tensor);
     }
 }
@@ -175,7 +177,7 @@ static int last_size(const tly_blocks *blocks, int64_t *size)
 static tally_status make_step(tally_gradient_kernel *k, const tly_step_facts *facts, size_t i,
                               const tally_kernel_options *options, tally_error *error)
 {
-    const int is_result = i + 1 == k->count;
+    const int is_result = facts->is_out;
     int64_t rest[TALLY_MAX_RANK];
     tly_step *step = &k->step[i];
     if (k->block_count == 1) {
@@ -193,12 +195,19 @@ static tally_status make_step(tally_gradient_kernel *k, const tly_step_facts *fa
     return status;
 }
 
+/* So much does not stay in the core's cache. */
+static int64_t most_between(const tally_gradient_kernel *k)
+{
+    const int64_t limit = k->context->limits.between;
+    return limit > 0 ? limit : MOST_BETWEEN;
+}
+
 static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int is_device)
 {
     const int64_t limit = k->context->limits.between;
     int64_t all = 0;
     tly_blocks_cut(&k->blocks, facts, k->count, INT64_MAX, 1);
-    for (size_t i = 0; i + 1 < k->count; i++) {
+    for (size_t i = 0; i < k->count; i++) {
         all += tly_blocks_result_bytes(&k->blocks, &facts[i]);
     }
     if (!is_device) {
@@ -207,6 +216,10 @@ static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int is_de
                        limit > 0 ? 1 : LEAST_PARTS);
     }
     k->block_count = tly_blocks_count(&k->blocks);
+}
+
+static void place_between(tally_gradient_kernel *k, const tly_step_facts *facts)
+{
     for (size_t i = 0; i < k->count; i++) {
         const tally_descriptor *full = &facts[i].full;
         tly_step *step = &k->step[i];
@@ -214,13 +227,79 @@ static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int is_de
         step->segments = full->segments;
         step->size = full->rank > 0 ? full->sizes[tly_axis_of(full)] : 0;
         step->at = k->between;
-        step->bytes = i + 1 < k->count ? (size_t)tly_blocks_result_bytes(&k->blocks, &facts[i]) : 0;
+        step->bytes = (size_t)tly_blocks_result_bytes(&k->blocks, &facts[i]);
+        step->is_out = facts[i].is_out;
+        step->skip_out = facts[i].skip_out * tly_dtypes[full->out_dtype].bytes;
         k->between += step->bytes;
     }
 }
 
+/* `whole`: the last step as it is without parts. */
 static tally_status make(tally_gradient_kernel *k, const tly_step_facts *facts,
-                         const tally_kernel_options *options, tally_error *error)
+                         const tly_step_facts *whole, const tally_kernel_options *options,
+                         tally_error *error)
+{
+    tally_status status = TALLY_OK;
+    place_between(k, facts);
+    for (size_t i = 0; i < k->count && status == TALLY_OK; i++) {
+        status = make_step(k, &facts[i], i, options, error);
+        if (status == TALLY_OK) {
+            place_tensors(k, &facts[i], &k->step[i]);
+        }
+    }
+    place_result(k, whole);
+    return status;
+}
+
+static tally_status gradient_new(tally_context *context, size_t count,
+                                 tally_gradient_kernel **kernel, tally_error *error)
+{
+    const size_t bytes = sizeof(tally_gradient_kernel) + count * sizeof(tly_step);
+    tally_gradient_kernel *k = calloc(1, bytes);
+    if (k == NULL) {
+        return tly_out_of_memory(error, "the kernels of a gradient", bytes);
+    }
+    k->context = context;
+    atomic_init(&k->kept, NULL);
+    k->count = count;
+    *kernel = k;
+    return TALLY_OK;
+}
+
+/* What runs do that have y: where the cache does not hold what is between the steps of a block, it
+ * spares a pass over memory. */
+static tally_status make_from_result(tally_gradient_kernel *k, const tally_descriptor *descriptor,
+                                     const tly_step_facts *facts,
+                                     const tally_kernel_options *options, tally_error *error)
+{
+    tly_step_facts made[2];
+    tally_descriptor word;
+    tally_gradient_kernel *from = NULL;
+    if ((int64_t)k->between <= most_between(k) ||
+        tly_descriptor_resolve(descriptor, &word, NULL) != TALLY_OK ||
+        !tly_steps_from_result(&word, facts, k->count, made)) {
+        return TALLY_OK;
+    }
+    tally_status status = gradient_new(k->context, 2, &from, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (!tly_result_identity(&word, from->identity)) {
+        tally_gradient_kernel_destroy(&from);
+        return TALLY_OK;
+    }
+    cut(from, made, 1);
+    status = make(from, made, &facts[k->count - 1], options, error);
+    if (status != TALLY_OK) {
+        tally_gradient_kernel_destroy(&from);
+    }
+    k->from_result = from;
+    return status;
+}
+
+static tally_status make_all(tally_gradient_kernel *k, const tally_descriptor *descriptor,
+                             const tly_step_facts *facts, const tally_kernel_options *options,
+                             tally_error *error)
 {
     tally_kernel_options known;
     int level;
@@ -228,17 +307,13 @@ static tally_status make(tally_gradient_kernel *k, const tly_step_facts *facts,
     if (status == TALLY_OK) {
         status = tly_device_level(known.device, &level, error);
     }
-    if (status != TALLY_OK) {
-        return status;
+    if (status == TALLY_OK) {
+        cut(k, facts, level == TLY_LEVEL_NONE);
+        status = make(k, facts, &facts[k->count - 1], options, error);
     }
-    cut(k, facts, level == TLY_LEVEL_NONE);
-    for (size_t i = 0; i < k->count && status == TALLY_OK; i++) {
-        status = make_step(k, &facts[i], i, options, error);
-        if (status == TALLY_OK) {
-            place_tensors(k, &facts[i], &k->step[i]);
-        }
+    if (status == TALLY_OK && level != TLY_LEVEL_NONE) {
+        status = make_from_result(k, descriptor, facts, options, error);
     }
-    place_result(k, &facts[k->count - 1]);
     return status;
 }
 
@@ -249,6 +324,7 @@ tally_status tally_gradient_kernel_create(tally_context *context,
 {
     size_t count = 0;
     tally_error own = TALLY_ERROR_INIT;
+    tally_gradient_kernel *k = NULL;
     if (context == NULL || kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "the context or the place for the kernel is NULL");
@@ -263,16 +339,10 @@ tally_status tally_gradient_kernel_create(tally_context *context,
         tly_error_hint(error, "put a number for each ?");
         return TALLY_INVALID;
     }
-    const size_t bytes = sizeof(tally_gradient_kernel) + count * sizeof(tly_step);
-    tally_gradient_kernel *k = calloc(1, bytes);
-    if (k == NULL) {
-        free(facts);
-        return tly_out_of_memory(error, "the kernels of a gradient", bytes);
+    tally_status status = gradient_new(context, count, &k, error);
+    if (status == TALLY_OK) {
+        status = make_all(k, descriptor, facts, options, error);
     }
-    k->context = context;
-    atomic_init(&k->kept, NULL);
-    k->count = count;
-    const tally_status status = make(k, facts, options, error);
     free(facts);
     if (status != TALLY_OK) {
         tally_gradient_kernel_destroy(&k);
@@ -291,6 +361,7 @@ void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel)
         tally_kernel_destroy(&(*kernel)->step[i].kernel);
         tally_kernel_destroy(&(*kernel)->step[i].last);
     }
+    tally_gradient_kernel_destroy(&(*kernel)->from_result);
     free(atomic_load(&(*kernel)->kept));
     free(*kernel);
     *kernel = NULL;
@@ -299,10 +370,15 @@ void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel)
 uint32_t tally_gradient_kernel_reads(const tally_gradient_kernel *kernel)
 {
     uint32_t reads = 0;
-    for (int source = TALLY_SOURCE_X; kernel != NULL && source < TLY_GRADIENT_TENSORS; source++) {
+    for (int source = TALLY_SOURCE_X; kernel != NULL && source <= TALLY_SOURCE_OFFSETS; source++) {
         reads |= kernel->tensor[source].align != 0 ? 1u << source : 0;
     }
     return reads;
+}
+
+uint32_t tally_gradient_kernel_gains(const tally_gradient_kernel *kernel)
+{
+    return kernel != NULL && kernel->from_result != NULL ? 1u << TALLY_SOURCE_Y : 0;
 }
 
 size_t tally_gradient_kernel_memory(const tally_gradient_kernel *kernel)

@@ -42,7 +42,7 @@ static tally_status take(const tally_gradient_buffers *buffers, char **at, tally
     const void *const all[TLY_GRADIENT_TENSORS] = { b.out,        b.x,          b.g,
                                                     b.y,          b.operand[0], b.operand[1],
                                                     b.operand[2], b.operand[3], b.carry_in,
-                                                    b.g_carry,    b.offsets };
+                                                    b.g_carry,    b.offsets,    NULL };
     for (int t = 0; t < TLY_GRADIENT_TENSORS; t++) {
         at[t] = (char *)(uintptr_t)all[t];
     }
@@ -202,9 +202,9 @@ static place place_of(const tly_blocks *blocks, int64_t number)
     return p;
 }
 
-static char *moved(char *from, const int64_t *move, const place *p, int32_t rank)
+static char *moved(char *from, int64_t skip, const int64_t *move, const place *p, int32_t rank)
 {
-    int64_t bytes = 0;
+    int64_t bytes = skip;
     for (int32_t d = 0; d < rank; d++) {
         bytes += p->begin[d] * move[d];
     }
@@ -218,9 +218,9 @@ static char *tensor_of(const gradient_run *run, const tly_step *step, int tensor
     if (source == TALLY_SOURCE_NONE) {
         return NULL;
     }
-    return source >= TALLY_SOURCE_STEP
-               ? between + run->k->step[source - TALLY_SOURCE_STEP].at
-               : moved(run->at[source], step->move[tensor], p, run->k->blocks.rank);
+    return source >= TALLY_SOURCE_STEP ? between + run->k->step[source - TALLY_SOURCE_STEP].at
+                                       : moved(run->at[source], step->skip[tensor],
+                                               step->move[tensor], p, run->k->blocks.rank);
 }
 
 static tally_status run_step(const gradient_run *run, size_t i, const place *p, char *between,
@@ -235,9 +235,11 @@ static tally_status run_step(const gradient_run *run, size_t i, const place *p, 
     }
     b.offsets = tensor_of(run, step, TLY_STEP_OFFSETS, p, between);
     b.carry_in = tensor_of(run, step, TLY_STEP_CARRY, p, between);
-    b.out = i + 1 < k->count ? between + step->at
-                             : moved(run->at[TLY_GRADIENT_OUT], k->move, p, k->blocks.rank);
-    if (i + 1 < k->count && leaves_gaps(step, run->at[TALLY_SOURCE_OFFSETS])) {
+    b.out = between + step->at;
+    if (step->is_out) {
+        b.carry_out = step->bytes > 0 ? b.out : NULL;
+        b.out = moved(run->at[TLY_GRADIENT_OUT], step->skip_out, k->move, p, k->blocks.rank);
+    } else if (leaves_gaps(step, run->at[TALLY_SOURCE_OFFSETS])) {
         memset(b.out, 0, step->bytes);
     }
     return tally_kernel_run_buffers(p->is_last ? step->last : step->kernel, &b, with, error);
@@ -305,13 +307,18 @@ tally_status tally_gradient_kernel_run(const tally_gradient_kernel *kernel,
                                        const tally_gradient_buffers *buffers,
                                        const tally_run_options *options, tally_error *error)
 {
-    gradient_run run = { .k = kernel, .failed = ATOMIC_FLAG_INIT, .error = TALLY_ERROR_INIT };
+    gradient_run run = { .failed = ATOMIC_FLAG_INIT, .error = TALLY_ERROR_INIT };
     tally_run_options with = TALLY_RUN_OPTIONS_INIT;
     char *zeros = NULL;
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
     tally_status status = take(buffers, run.at, error);
+    if (status == TALLY_OK && kernel->from_result != NULL && run.at[TALLY_SOURCE_Y] != NULL) {
+        kernel = kernel->from_result;
+    }
+    run.k = kernel;
+    run.at[TLY_GRADIENT_IDENTITY] = (char *)(uintptr_t)kernel->identity;
     if (status == TALLY_OK && options != NULL) {
         status = tly_struct_take(&with, sizeof with, options, "tally_run_options", error);
     }

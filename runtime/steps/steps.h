@@ -3,15 +3,17 @@
  * The kernels of a gradient's steps. They run on blocks of the tensors, so that what a step hands
  * to the next one stays in the core's cache.
  *
- *   block.c   which dims are cut, and a step's descriptor for a block
- *   create.c  the kernels, and where their tensors lie
- *   run.c     checks the pointers, and gives blocks to threads
+ *   block.c        which dims are cut, and a step's descriptor for a block
+ *   from_result.c  the steps of a scan's gradient that spare one, where the caller has the result
+ *   create.c       the kernels, and where their tensors lie
+ *   run.c          checks the pointers, and gives blocks to threads
  */
 #ifndef TLY_STEPS_H
 #define TLY_STEPS_H
 
 #include <tally/gradient.h>
 
+#include <stdalign.h>
 #include <stdatomic.h>
 
 /* Tensors that a step reads, by number. */
@@ -23,8 +25,13 @@ enum {
     TLY_STEP_TENSORS
 };
 
-/* The caller's tensors, by tally_source; in place of TALLY_SOURCE_NONE the result. */
-enum { TLY_GRADIENT_OUT = TALLY_SOURCE_NONE, TLY_GRADIENT_TENSORS = TALLY_SOURCE_OFFSETS + 1 };
+/* The caller's tensors, by tally_source; in place of TALLY_SOURCE_NONE the result. Behind them is
+ * one number, the identity of a scan. */
+enum {
+    TLY_GRADIENT_OUT = TALLY_SOURCE_NONE,
+    TLY_GRADIENT_IDENTITY = TALLY_SOURCE_OFFSETS + 1,
+    TLY_GRADIENT_TENSORS
+};
 
 /* The dims that all steps have. A block has `size` indices of each dim; the last block of a dim may
  * have fewer. */
@@ -34,10 +41,13 @@ typedef struct tly_blocks {
     int64_t size[TALLY_MAX_RANK];
 } tly_blocks;
 
-/* A step as it is, and its descriptor resolved. */
+/* A step as it is, and its descriptor resolved. It reads and writes from `skip` elements behind the
+ * caller's pointers on. */
 typedef struct tly_step_facts {
     tally_descriptor given, full;
     int32_t source[TLY_STEP_TENSORS]; /* tally_source */
+    int64_t skip[TLY_STEP_TENSORS], skip_out;
+    int is_out; /* it writes the caller's result; what it hands on, if any, are its last states */
 } tly_step_facts;
 
 typedef struct tly_step {
@@ -46,8 +56,10 @@ typedef struct tly_step {
     int32_t source[TLY_STEP_TENSORS];
     int64_t move[TLY_STEP_TENSORS][TALLY_MAX_RANK]; /* bytes from an index to the next, of the
                                                        caller's tensors */
-    size_t at, bytes;       /* of the result in a block's memory; the last one's is the caller's */
-    int32_t segment_dtype;  /* of a scan whose axis offsets cut; else 0 */
+    int64_t skip[TLY_STEP_TENSORS], skip_out;       /* bytes behind the caller's pointers */
+    int is_out;                                     /* writes the caller's result */
+    size_t at, bytes;                               /* in a block's memory, of what it hands on */
+    int32_t segment_dtype;                          /* of a scan whose axis offsets cut; else 0 */
     int64_t segments, size; /* into so many segments, and how long the axis is */
 } tly_step;
 
@@ -60,6 +72,8 @@ typedef struct tly_gradient_tensor {
 
 struct tally_gradient_kernel {
     tally_context *context;
+    tally_gradient_kernel *from_result; /* for runs that have y; NULL: it spares nothing */
+    alignas(double) char identity[sizeof(double)];
     _Atomic(char *) kept; /* memory of a run that has ended; all else is immutable */
     tly_blocks blocks;
     int64_t block_count;
@@ -71,13 +85,21 @@ struct tally_gradient_kernel {
     tly_step step[];
 };
 
+/* from_result.c: makes two steps in place of those of a gradient, the first of which computes what
+ * y tells as well. `word` is resolved. Returns 0 if there are no such steps. */
+int tly_steps_from_result(const tally_descriptor *word, const tly_step_facts *steps, size_t count,
+                          tly_step_facts made[2]);
+
+/* from_result.c: the identity of a scan in its output's dtype. Returns 0 if there is none. */
+int tly_result_identity(const tally_descriptor *word, char identity[sizeof(double)]);
+
 /* block.c: cuts dims so that the results in between take about `most` bytes, in at least `parts`
  * blocks. Without a dim that can be cut so there is one block. */
 void tly_blocks_cut(tly_blocks *blocks, const tly_step_facts *steps, size_t count, int64_t most,
                     int64_t parts);
 int64_t tly_blocks_count(const tly_blocks *blocks);
 
-/* block.c: bytes of a step's result in a block. */
+/* block.c: bytes of what a step hands on, in a block. */
 int64_t tly_blocks_result_bytes(const tly_blocks *blocks, const tly_step_facts *step);
 
 /* block.c: a step's descriptor for blocks of `size` indices along each dim. The caller's tensors

@@ -28,6 +28,21 @@ def test_word_and_what_it_reads():
         tally.Gradient("sum:f32:9")
 
 
+def test_the_result_spares_a_step(rng):
+    dx = tally.gradient("cumprod:f32:600x400:axis=0")
+    assert dx.gains == ("y",) and dx.reads == ("x", "g") and dx.memory == 600 * 400 * 4
+    assert tally.gradient("cumprod:f32:6x4:axis=0").gains == ()
+    x, g = (rng.random((600, 400)) / 50 + 0.99).astype("f4"), rng.standard_normal((600, 400)).astype("f4")
+    x[300] = 0
+    y = tally.cumprod(x, axis=0)
+    wanted = dx(g, x=x)
+    assert np.allclose(dx(g, x=x, y=y), wanted, 1e-4, 1e-4)
+    y[-1] = np.nan
+    assert np.array_equal(dx(g, x=x, y=y), dx(g, x=x, y=tally.cumprod(x, axis=0))), "the last result is not read"
+    with pytest.raises(ValueError, match="y"):
+        dx(g, x=x, y=y[:-1])
+
+
 def test_values(rng):
     x, g = rng.random((3, 5)) + 0.5, rng.standard_normal((3, 5))
     dx = tally.gradient("cumprod:f64:3x5:axis=1")

@@ -207,6 +207,32 @@ def test_one_call_has_what_steps_have(monkeypatch, word, shapes):
         torch.testing.assert_close(first, third, rtol=1e-4, atol=1e-4 * float(third.detach().abs().max()))
 
 
+@pytest.mark.skipif(not tt.PRIVATE, reason="derivatives go by steps alone")
+@pytest.mark.parametrize("word, wrt", [("cumprod:axis=0", 0), ("cumlogsumexp:axis=0,reverse", 0),
+                                       ("linrec:axis=0,a,map=(1-a)*x", 1)])
+def test_a_kept_result_spares_the_memory_of_a_step(monkeypatch, word, wrt):
+    from tally._torch_operators import MOST_BETWEEN, Rule
+    shape = (1100, 1000)
+    assert shape[0] * shape[1] * 4 > MOST_BETWEEN, "without the result steps run as operators"
+    tensors = [(torch.rand(shape) * 0.02 + 0.99).requires_grad_() for _ in range(wrt + 1)]
+    with torch.no_grad():
+        tensors[0][500] = 0
+    y, g = tt.run(word, *tensors), torch.rand(shape)
+    wanted, = torch.autograd.grad(y, tensors[wrt], g, create_graph=True)
+    monkeypatch.setattr(Rule, "run", None)
+    made, = torch.autograd.grad(y, tensors[wrt], g, retain_graph=True)
+    torch.testing.assert_close(made, wanted.detach(), rtol=1e-4, atol=1e-4 * float(wanted.detach().abs().max()))
+    with torch.no_grad():
+        y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(y, tensors[wrt], g)
+    maxima = tt.cummax(tensors[0], 0)
+    with torch.no_grad():
+        maxima.mul_(2)
+    monkeypatch.undo()
+    torch.autograd.grad(maxima, tensors[0], g)
+
+
 @pytest.mark.parametrize("name", FOLDS)
 def test_backward_of_every_rank(name):
     for shape, dim in (((), None), ((), 0), ((3,), 0), ((2, 3), None), ((2, 3), 1)):

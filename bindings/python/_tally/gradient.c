@@ -76,9 +76,10 @@ static int view_one(gradient_call *c, int source)
 {
     tly_py_wanted w;
     const char *name = name_of(source);
-    const int is_read = tally_gradient_kernel_reads(c->k->kernel) >> source & 1;
+    const int gains = tally_gradient_kernel_gains(c->k->kernel) >> source & 1;
+    const int is_read = gains || (tally_gradient_kernel_reads(c->k->kernel) >> source & 1);
     const int may_be_missing = source == OUT || source == TALLY_SOURCE_CARRY_IN ||
-                               source == TALLY_SOURCE_G_CARRY;
+                               source == TALLY_SOURCE_G_CARRY || gains;
     PyObject *given = c->given[source];
     if (source != OUT && source != TALLY_SOURCE_G && !is_read) {
         return 0;
@@ -293,21 +294,31 @@ static PyObject *get_wrt(PyObject *self, void *unused)
     return PyUnicode_FromString(name_of((int)gradient_of(self)->wrt));
 }
 
-static PyObject *get_reads(PyObject *self, void *unused)
+static PyObject *names_of(uint32_t sources)
 {
-    (void)unused;
-    const uint32_t reads = tally_gradient_kernel_reads(gradient_of(self)->kernel);
     PyObject *list = PyList_New(0);
     for (int i = TALLY_SOURCE_X; list != NULL && i < SOURCES; i++) {
-        PyObject *name = reads >> i & 1 ? PyUnicode_FromString(name_of(i)) : NULL;
-        if (reads >> i & 1 && (name == NULL || PyList_Append(list, name) != 0)) {
+        PyObject *name = sources >> i & 1 ? PyUnicode_FromString(name_of(i)) : NULL;
+        if (sources >> i & 1 && (name == NULL || PyList_Append(list, name) != 0)) {
             Py_CLEAR(list);
         }
         Py_XDECREF(name);
     }
-    PyObject *reads_of = list != NULL ? PyList_AsTuple(list) : NULL;
+    PyObject *names = list != NULL ? PyList_AsTuple(list) : NULL;
     Py_XDECREF(list);
-    return reads_of;
+    return names;
+}
+
+static PyObject *get_reads(PyObject *self, void *unused)
+{
+    (void)unused;
+    return names_of(tally_gradient_kernel_reads(gradient_of(self)->kernel));
+}
+
+static PyObject *get_gains(PyObject *self, void *unused)
+{
+    (void)unused;
+    return names_of(tally_gradient_kernel_gains(gradient_of(self)->kernel));
 }
 
 static PyObject *get_memory(PyObject *self, void *unused)
@@ -331,8 +342,10 @@ static PyGetSetDef fields[] = {
     { "word", get_word, NULL, "The canonical word whose gradient it is.", NULL },
     { "wrt", get_wrt, NULL, "The tensor that it is the gradient for.", NULL },
     { "reads", get_reads, NULL, "The names of the arrays that a call needs.", NULL },
-    { "memory", get_memory, NULL, "Bytes that a call takes between its steps, on each thread.",
-      NULL },
+    { "gains", get_gains, NULL,
+      "The names of arrays that a call need not have, but is faster with.", NULL },
+    { "memory", get_memory, NULL,
+      "Bytes that a call with what it reads takes between its steps, on each thread.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -340,7 +353,8 @@ static const char gradient_doc[] =
     "The kernels of tally.gradient. Called with the gradient g of the word's result, and with the\n"
     "arrays that `reads` names, it computes the gradient of the word's tensor:\n"
     "gradient(g, out=None, *, threads=None, **arrays). Arrays are x, y (the result), a, b, c, d,\n"
-    "offsets, carry_in and gcarry (the gradient of carry_out). What is not read is ignored.";
+    "offsets, carry_in and gcarry (the gradient of carry_out). What is not read is ignored. Where\n"
+    "`gains` names y, a call that has it is faster.";
 
 static PyType_Slot slots[] = {
     { Py_tp_dealloc, (void *)(uintptr_t)dealloc },  { Py_tp_repr, (void *)(uintptr_t)repr },

@@ -3,6 +3,7 @@
 
 The operator `run` computes any word. All others are made of it wherever more than a kernel is wanted: their gradients,
 batches and shapes are those of their words."""
+import math
 from functools import lru_cache
 
 import torch
@@ -37,8 +38,10 @@ is_batched = getattr(in_functorch and torch._C._functorch, "is_legacy_batchedten
 dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 PRIVATE = below_autograd is not None and in_functorch is not None and hasattr(forward_ad, "_current_level")
 
+KEPT = ("cumprod", "cumlogsumexp", "linrec")  # whose results gradients may keep; torch keeps no maxima
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 MOST_BETWEEN = 4 << 20  # bytes between the steps of a gradient, on each thread
+MOST_CACHED, MOST_BLOCK = 1 << 19, 1 << 16  # bytes of a tensor, and of one that an axis and what is inside of it have
 MOST_COPIED = 1 << 18  # bytes of a tensor
 
 library = torch.library.Library("tally", "FRAGMENT")
@@ -190,9 +193,8 @@ def steps_of(word, places, wrt):
 
 @lru_cache(256)
 def kernels_of(word, places, wrt, shape, segments):
-    """The kernels of a gradient of packed tensors; None where much memory is between them."""
-    kernels = _tally.gradient(closed(differentiated(word, places), shape, segments), wrt)
-    return kernels if kernels.memory <= MOST_BETWEEN else None
+    """The kernels of a gradient of packed tensors."""
+    return _tally.gradient(closed(differentiated(word, places), shape, segments), wrt)
 
 
 def packed(t):
@@ -225,6 +227,19 @@ def reads_of(word, places, wanted):
     wanted = [wrt for wrt, want in zip(tensors, wanted) if want and not is_repeated(parse(word), wrt)]
     return sorted({source for wrt in wanted for _, sources in steps_of(word, places, wrt)
                    for source in sources if isinstance(source, str) and source != "g"})
+
+
+@lru_cache(4096)
+def gains_of(word, places, wanted):
+    """Whether the result, which tells what lies before each element, would spare gradients a step, the first of two."""
+    word, others = parse(word), {"post", "reset", "segments", "every", "carry"}
+    return word.op in KEPT and "exclusive" not in word.options and others.isdisjoint(word.values) and \
+        any(want and len(steps_of(word.text, places, wrt)) == 2 for wrt, want in zip(word.tensors, wanted))
+
+
+def is_beyond_caches(word, x):
+    """Whether the steps of a gradient are likely to hand on more than a core's cache holds."""
+    return x.nbytes > MOST_CACHED and math.prod(x.shape[word.axes[0]:]) * x.itemsize > MOST_BLOCK
 
 
 class Rule:
@@ -274,7 +289,8 @@ class Rule:
         segments = len(have["offsets"]) - 1 if "offsets" in have else None
         shape = tuple(self.shapes["x"]) or (1,) * self.word.is_scan
         kernels = kernels_of(self.text, self.places, wrt, shape, segments)
-        return None if kernels is None else kernels(**have)
+        is_spared = "y" in have and "y" in kernels.gains
+        return kernels(**have) if is_spared or kernels.memory <= MOST_BETWEEN else None
 
     def run(self, steps, tensors, g):
         """All results of a gradient's steps, by number, and the tensors that they read, by name."""
@@ -383,6 +399,8 @@ def prepare(ctx, word, tensors, y, wanted):
     ctx.rule, ctx.count = Rule(word, tensors[0], tensors[1:]), len(tensors)
     named = dict(zip(ctx.rule.word.tensors, tensors)) | {"y": y}
     ctx.names = reads_of(word, ctx.rule.places, tuple(wanted))
+    if gains_of(word, ctx.rule.places, tuple(wanted)) and is_beyond_caches(ctx.rule.word, tensors[0]):
+        ctx.names = sorted({*ctx.names, "y"})
     ctx.save_for_backward(*(named[name] for name in ctx.names))
     if PRIVATE and forward_ad._current_level >= 0:
         ctx.save_for_forward(*tensors, y)

@@ -123,17 +123,24 @@ TALLY_API void tally_gradient_kernel_destroy(tally_gradient_kernel **kernel);
  *  these from the forward run. 0 if `kernel` is NULL. Thread-safe. */
 TALLY_API uint32_t tally_gradient_kernel_reads(const tally_gradient_kernel *kernel);
 
-/** Returns the bytes that the results of steps in between take on each thread of a run; 0 if there
- *  is one step, or if `kernel` is NULL. Thread-safe. */
+/** Returns the tensors that a run does not need, but is faster with: a bit, 1 << source, for each.
+ *  It is y or none. The gradient of a scan computes what lies before each element, which the
+ *  result of the scan tells; where that would not stay in the core's cache, a run that has y takes
+ *  it from there, about 30 % faster and without the memory for it. 0 if `kernel` is NULL.
+ *  Thread-safe. */
+TALLY_API uint32_t tally_gradient_kernel_gains(const tally_gradient_kernel *kernel);
+
+/** Returns the bytes that the results of steps in between take on each thread of a run that has
+ *  what it reads and no more; 0 if there is one step, or if `kernel` is NULL. Thread-safe. */
 TALLY_API size_t tally_gradient_kernel_memory(const tally_gradient_kernel *kernel);
 
 /** The tensors of one run, by the tally_source that each is. What the run does not read is ignored.
  *  The offsets of the forward word's tensors count from these pointers; `out` is packed. */
 typedef struct tally_gradient_buffers {
-    size_t size;                             /**< sizeof(tally_gradient_buffers) */
-    const void *x;                           /**< the input of the forward word */
-    const void *g;                           /**< the gradient of its output */
-    const void *y;                           /**< its output */
+    size_t size;   /**< sizeof(tally_gradient_buffers) */
+    const void *x; /**< the input of the forward word */
+    const void *g; /**< the gradient of its output */
+    const void *y; /**< its output; may be NULL where a run only gains by it */
     const void *operand[TALLY_MAX_OPERANDS]; /**< its operands a, b, c and d */
     const void *carry_in;                    /**< the states that it begins with; may be NULL as it
                                                   may be there, if no step computes with them */

@@ -1854,7 +1854,9 @@ public:
     /** Returns what a run reads, a bit 1 << tally_source for each tensor: what a host keeps from
      *  the forward run. */
     std::uint32_t reads() const noexcept { return tally_gradient_kernel_reads(kernel_); }
-    /** Returns the bytes between the steps, on each thread of a run. */
+    /** Returns what a run is faster with, as bits: y, where it spares a step, or nothing. */
+    std::uint32_t gains() const noexcept { return tally_gradient_kernel_gains(kernel_); }
+    /** Returns the bytes between the steps, on each thread of a run that has only what it reads. */
     std::size_t memory() const noexcept { return tally_gradient_kernel_memory(kernel_); }
 
     /** Returns the handle for the C interface, or nullptr if this one is empty. It still belongs to
