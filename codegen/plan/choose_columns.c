@@ -53,12 +53,13 @@ static int32_t choose_lines(const tly_problem *p, const tly_target *t, const tly
 /* f32 of 64x256x1024 past the cache, of a copy: 1, 2, 4 slices .85, 1.02, .99; AVX2 1, 2 .82, .98;
  * f16 1, 2 .88, .99, AVX2 .77, .96 (Emerald Rapids). By 2 and 4 f32 of 64x1024x1024 .88, .99, AVX2
  * .88, .97, f64 of 1024 lanes .84, .92, f16 of 2048 .84, .89, 64x1024x512 .89, .99 (Zen 5).
- * Operators that compute for longer than that have nothing of it. */
+ * Operators that compute for longer than that have nothing of it, nor do words that read operands:
+ * linrec of 500x32x1024, of a move, by 1, 2, 4 slices 1.05, .80, .76 (Zen 5). */
 static int32_t choose_slices(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
     (void)plan;
-    return tly_takes_slices(p) && tly_is_plain(p) ? TLY_MOST_SLICES : 1;
+    return tly_takes_slices(p) && tly_is_plain(p) && !has_operands(p) ? TLY_MOST_SLICES : 1;
 }
 
 static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)

@@ -508,9 +508,11 @@ void tly_build_few_columns(tly_build *c, tly_launch *launch)
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
     k.streams = band(c, k.far, is_long);
     plan_scratch(&k, launch);
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
+    kir_value last = sub(c, add(c, begin, end), imm(c, 1));
     tly_region l = { 0 };
-    emit_for(c, &l, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), imm(c, 1));
-    scan_row(&k, tly_row_address(c, l.i));
+    emit_for(c, &l, begin, end, imm(c, 1)); /* tly_each_row_of_lanes has the reason for `down` */
+    scan_row(&k, tly_row_address(c, down(c) ? sub(c, last, l.i) : l.i));
     emit_end(c, &l);
     tly_fence(c, k.far);
     kir_return(c->b, imm(c, 0));

@@ -180,6 +180,9 @@ kir_value tly_lane(tly_build *c, int tensor)
     return is_across ? arg(c, TLY_ARG(IN_LANE, tensor)) : tly_step(c, tensor);
 }
 
+/* Where the axis goes downwards in memory rows do, too, so that all is one stream, which the CPU
+ * fetches ahead. f32 of 30000x9x64 along the middle axis, in reverse, of a copy, rows upwards and
+ * downwards: cumsum .64, .95, f16 .31, .91, linrec .53, .98 (Zen 5). */
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body)
 {
     kir_value sums = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), arg(c, KIR_ARG_IN));
@@ -194,14 +197,15 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_value whole = equal(c, begin, mul(c, first, blocks));
     kir_value rows = choose(c, whole, udiv(c, end, blocks), first);
     kir_value left = tly_scan_slices(c, first, rows, sums);
+    kir_value down = less(c, tly_axis(c, TLY_IN), imm(c, 0)), both = add(c, left, last);
     tly_region l = { 0 };
     emit_for(c, &l, left, add(c, last, one), one);
-    kir_value skipped = mul(c, l.i, blocks);
-    kir_value from = choose(c, equal(c, l.i, first), mul(c, sub(c, begin, skipped), tile),
+    kir_value row = choose(c, down, sub(c, both, l.i), l.i), skipped = mul(c, row, blocks);
+    kir_value from = choose(c, equal(c, row, first), mul(c, sub(c, begin, skipped), tile),
                             imm(c, 0));
-    kir_value to = choose(c, equal(c, l.i, last), mul(c, sub(c, end, skipped), tile), inner);
+    kir_value to = choose(c, equal(c, row, last), mul(c, sub(c, end, skipped), tile), inner);
     to = tly_min(c, to, inner);
-    tly_row a = tly_row_address(c, l.i);
+    tly_row a = tly_row_address(c, row);
     a = tly_row_move(c, &a, from, tly_lane);
     kir_value count = sub(c, to, from);
     body(c, a, count, tly_states_row(c, sums, imm(c, 0), count));
