@@ -318,9 +318,9 @@ def carry(name, op, sizes, axis, target):
     return Case(f"carry, {op}, {name}", f"{plain},carry=in+out", carried(of), right, target, plain=(plain,))
 
 
-def linrec(name, dtype, sizes, axis, target):
-    return Case(f"linrec, {dtype}, {name}", f"linrec:{dtype}:{sizes}:axis={axis},a={dtype}", gates, recurs,
-                target, plain=(f"cumsum:{dtype}:{sizes}:axis={axis}",))
+def linrec(name, dtype, sizes, axis, target, way=""):
+    return Case(f"linrec, {dtype}, {name}", f"linrec:{dtype}:{sizes}:axis={axis}{way},a={dtype}", gates, recurs,
+                target, plain=(f"cumsum:{dtype}:{sizes}:axis={axis}{way}",))
 
 
 def pieces(mean, target, peers=None):
@@ -347,12 +347,16 @@ def gradient(name, sizes, axis, data=near_one):
 SHAPES = [("columns", "4096x4096", 0, AXIS_0), ("one row", f"1x{ROW}", 1, LONG),
           ("rows of 1024", "16384x1024", 1, LONG), ("rows of 64", "262144x64", 1, LONG)]
 FEW = ("3 columns", "5600000x3", 0, AXIS_0)
+MIDDLE = [("1024 columns", "16384x1024", 0), ("16384 columns", "1000x16384", 0),
+          ("slices of 1024 columns", "500x32x1024", 1), ("slices of 64 columns", "8000x32x64", 1)]
 RAGGED = {"torch, padded": torch_padded, "numpy, by row": numpy_rows}
 CASES = [
     *(carry(name, op, sizes, axis, None) for op in ("cumsum", "cumprod")
       for name, sizes, axis, _ in (*SHAPES, FEW)),
     *(linrec(name, dtype, sizes, axis, target) for dtype in ("f32", "f16", "bf16")
       for name, sizes, axis, target in (*SHAPES, FEW)),
+    *(linrec(f"{name}{', reverse' if way else ''}", "f32", sizes, axis, AXIS_0, way)
+      for name, sizes, axis in MIDDLE for way in ("", ",reverse")),
     *(case for mean, target in MEAN_LENGTHS.items() for case in pieces(mean, target, RAGGED if mean == 1000 else None)),
     *(Case(f"products of segments, mean length {mean}", f"cumprod:f32:{ROW}:axis=0,segments=i32/{ELEMENTS // mean}",
            transmittances(mean), restarted_products, MEAN_LENGTHS[mean], plain=(f"cumprod:f32:{ROW}:axis=0",))
