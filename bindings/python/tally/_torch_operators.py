@@ -399,7 +399,8 @@ def prepare(ctx, word, tensors, y, wanted):
     ctx.rule, ctx.count = Rule(word, tensors[0], tensors[1:]), len(tensors)
     named = dict(zip(ctx.rule.word.tensors, tensors)) | {"y": y}
     ctx.names = reads_of(word, ctx.rule.places, tuple(wanted))
-    if gains_of(word, ctx.rule.places, tuple(wanted)) and is_beyond_caches(ctx.rule.word, tensors[0]):
+    if gains_of(word, ctx.rule.places, tuple(wanted)) and not is_watched() and \
+            is_beyond_caches(ctx.rule.word, tensors[0]):
         ctx.names = sorted({*ctx.names, "y"})
     ctx.save_for_backward(*(named[name] for name in ctx.names))
     if PRIVATE and forward_ad._current_level >= 0:
