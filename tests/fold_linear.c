@@ -44,14 +44,12 @@ static double step(const tly_fold *s, double a, double y, double u)
     return s->single ? product + (float)u : a * y + u;
 }
 
-/* Where the loop is infinite by a hair, other orders may be finite, and all that follows with
- * them. */
-static int is_by_a_hair(const tly_fold *s, double a, double before, double u)
+/* Where the loop is infinite by a hair, or by its product alone, which the addend would bring back
+ * into the range, other orders may be finite, and all that follows with them. */
+static int is_open(const tly_fold *s, double a, double before, double u)
 {
     const long double largest = s->single ? FLT_MAX : DBL_MAX;
-    const long double product = fabsl((long double)a * before);
-    const long double sum = fabsl((long double)a * before + u);
-    return product < largest * 1.001L && sum < largest * 1.001L;
+    return fabsl((long double)a * before + u) < largest * 1.001L;
 }
 
 /* Where subnormals count as zeros: the loop that does so. In other orders sums of what is this
@@ -78,7 +76,7 @@ static void absorb(tly_fold *s, uint64_t bits)
         f->flags |= TLY_FACT_NONFINITE_IN;
     } else if (isfinite(before) && !isfinite(f->sum)) {
         f->flags |= TLY_FACT_OVERFLOW;
-        f->flags |= is_by_a_hair(s, a, before, u) ? TLY_FACT_STRAYED : 0u;
+        f->flags |= is_open(s, a, before, u) ? TLY_FACT_STRAYED : 0u;
     }
     if (!isfinite(f->sum))
         f->flags &= ~(uint32_t)TLY_FACT_FINITE;
