@@ -221,8 +221,11 @@ Test(problem, equal_problems)
         { "cumsum:f32:6x40:axis=1,reverse", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39", 1 },
         { "cumsum:f32:6x40:axis=1", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39,reverse", 1 },
         { "cumsum:f32:40x20:axis=0", "cumsum:f32:30x20:axis=0", 0 },
-        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x40x20:axis=1", 0 },
-        { "cumsum:f32:40x150:axis=0", "cumsum:f32:9x40x199:axis=1", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x4000x20:axis=1", 0 },
+        { "cumsum:f32:40x150:axis=0", "cumsum:f32:9x400x199:axis=1", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x40x20:axis=1", -1 }, /* short slices */
+        { "cumsum:f32:9x40x20:axis=1", "cumsum:f32:7x50x20:axis=1", 0 },
+        { "cumsum:f32:9x40x20:axis=1", "cumsum:f32:7x50x20:axis=1,out=1001x20x1", -1 },
         { "cumsum:f32:40x2000:axis=0", "cumsum:f32:40x2000:axis=0,reverse", 0 },
         { "cumsum:f32:40x2000:axis=0", "cumsum:f32:9x40x3000:axis=1", 0 },
         { "cumsum:f32:40x2000:axis=0", "cumsum:f32:40x2000:axis=0,in=9999x1", 0 },
@@ -533,6 +536,10 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         cr_expect_eq(p->lanes.count,
                      narrow && g->inner <= TLY_FEW_COLUMNS_BYTES / 4 ? g->inner : 0);
         cr_expect(!p->lanes.lines || packing == TLY_ROWS_UP);
+        const int64_t slice = g->length * g->inner;
+        cr_expect(!p->lanes.short_slices ||
+                  (narrow && g->outer_rank == 1 && g->outer[0].stride[TLY_IN] == slice &&
+                   g->outer[0].stride[TLY_OUT] == slice));
     }
     int64_t before = INT64_MAX;
     for (int32_t d = 0; d < g->outer_rank; d++) {

@@ -182,11 +182,12 @@ static int check(const tally_descriptor *open)
         if (!tly_close_sizes(&full, sizes)) {
             continue;
         }
-        tly_canonicalise_closed(&full, 0, &problem, &geometry);
-        tly_problem same;
+        tly_canonicalise_variant(&full, &problem, &geometry);
+        tly_problem closed, same;
         tly_geometry unused;
+        tly_canonicalise_closed(&full, 0, &closed, &unused);
         tly_canonicalise_resolved(&full, 0, &same, &unused); /* as libtally has it */
-        missing = memcmp(&same, &problem, TLY_FACT_BYTES) != 0 ||
+        missing = memcmp(&same, &closed, TLY_FACT_BYTES) != 0 ||
                   (!geometry.empty && !is_there(found, count, &problem));
         if (missing) {
             tly_word_print(&full, word, sizeof word, NULL, NULL);

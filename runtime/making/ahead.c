@@ -154,7 +154,7 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, char *c
         return INVALID;
     }
     memset(&prepared, 0, sizeof prepared);
-    tly_canonicalise_closed(&full, 0, &problem, &geometry);
+    tly_canonicalise_variant(&full, &problem, &geometry);
     if (geometry.empty) {
         prepared.empty = 1;
         return run(&prepared, NULL, tensors, part, parts);

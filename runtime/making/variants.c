@@ -75,7 +75,7 @@ void tly_search_try(tly_search *s)
     tly_geometry geometry;
     memcpy(full.sizes, s->sizes, sizeof full.sizes);
     if (tly_close_sizes(&full, NULL)) {
-        tly_canonicalise_closed(&full, 0, &problem, &geometry);
+        tly_canonicalise_variant(&full, &problem, &geometry);
         if (!geometry.empty) {
             add(s, &problem);
         }

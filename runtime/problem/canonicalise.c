@@ -561,3 +561,12 @@ void tly_canonicalise_closed(const tally_descriptor *full, int is_device, tly_pr
         problem->tensor[t].dtype = problem->tensor[t + 1].dtype = problem->acc;
     }
 }
+
+void tly_canonicalise_variant(const tally_descriptor *full, tly_problem *problem,
+                              tly_geometry *geometry)
+{
+    tly_canonicalise_closed(full, 0, problem, geometry);
+    if (problem->form == TLY_COLUMNS) {
+        problem->lanes.short_slices = 0;
+    }
+}

@@ -24,6 +24,11 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, int is_device,
 void tly_canonicalise_closed(const tally_descriptor *full, int is_device, tly_problem *problem,
                              tly_geometry *geometry);
 
+/* The same for a kernel that is made ahead of time, of a word with open sizes: without the fact of
+ * short slices, of which there would be twice as many kernels. */
+void tly_canonicalise_variant(const tally_descriptor *full, tly_problem *problem,
+                              tly_geometry *geometry);
+
 /* canonicalise_reduce.c: the same of a resolved reduction whose sizes are known. */
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
                                 tly_geometry *geometry);

@@ -106,11 +106,14 @@ typedef struct tly_row_facts {
 } tly_row_facts;
 
 typedef struct tly_lane_facts {
-    uint8_t packing; /* tly_packing */
-    uint8_t count;   /* packed lanes, as a literal; 0: a launch argument */
-    uint8_t least;   /* of the lanes; of transposed views also of the steps, if these are fewer */
-    uint8_t lines;   /* 1: TLY_ROWS_UP, and the rows of another dim complete whole lines of output
-                        (tly_line_dim) */
+    uint8_t packing;   /* tly_packing */
+    uint8_t count;     /* packed lanes, as a literal; 0: a launch argument */
+    uint8_t least;     /* of the lanes; of transposed views also of the steps, if these are fewer */
+    uint8_t lines : 1; /* 1: TLY_ROWS_UP, and the rows of another dim complete whole lines of
+                                 output (tly_line_dim) */
+    uint8_t short_slices : 1; /* 1: packed, and several outer slices of few bytes lie one behind the
+                                 other */
+    uint8_t zero : 6;
 } tly_lane_facts;
 
 typedef struct tly_reduced_facts {

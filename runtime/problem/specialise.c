@@ -105,6 +105,14 @@ static int is_narrow(const tly_problem *p, const tly_geometry *g)
            g->inner <= most_narrow(p, g->inner);
 }
 
+/* Slices of more than 32 KiB gain nothing by being one stream (f32 of 36 KiB one by one: .97). */
+static int has_short_slices(const tly_problem *p, const tly_geometry *g)
+{
+    const int64_t slice = g->length * g->inner;
+    return !p->carry && g->outer_rank == 1 && slice <= 32768 / tly_element_bytes(p, TLY_OUT) &&
+           g->outer[0].stride[TLY_IN] == slice && g->outer[0].stride[TLY_OUT] == slice;
+}
+
 static void specialise_lanes(tly_problem *p, const tly_geometry *g)
 {
     tly_lane_facts *lanes = &p->lanes;
@@ -114,6 +122,7 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
         } else if (g->inner * accumulator_bytes(p) <= TLY_FEW_COLUMNS_BYTES) {
             lanes->count = (uint8_t)g->inner;
         }
+        lanes->short_slices = lanes->packing != TLY_PACKED_NOT && has_short_slices(p, g);
     }
     int64_t few = g->inner;
     if (p->form == TLY_TRANSPOSED && g->length < LEAST_TRANSPOSED_STEPS && g->length < few) {
