@@ -440,6 +440,7 @@ Test(gradient_kernel, is_made_from_the_result)
         { "cumprod:f32:20x7:axis=0,exclusive", TALLY_SOURCE_X, 140, 140, 0 },
         { "cumprod:f32:20x7:axis=0,a=f32,reset=a<0.6", TALLY_SOURCE_X, 140, 140, 0 },
         { "cumprod:f32:20x7:axis=0,every=5", TALLY_SOURCE_X, 140, 140, 0 },
+        { "cummax:f32:20x7:axis=0,nan=ignore", TALLY_SOURCE_X, 140, 140, 0 },
         { "cumprod:f32:20x7:axis=0,carry=in", TALLY_SOURCE_X, 140, 140, 0 },
         { "cumprod:f32:20x7:axis=0,post=2*y", TALLY_SOURCE_X, 140, 140, 0 },
     };

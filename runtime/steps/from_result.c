@@ -14,14 +14,16 @@
 
 enum { NOT_FOUND = -1 };
 
-/* Whether a step is the exclusive scan of a word, and the word's output the inclusive one. */
+/* Whether a step is the exclusive scan of a word, and the word's output the inclusive one. If NaN
+ * is ignored, they differ where nothing but NaN came before. */
 static int is_before(const tally_descriptor *word, const tly_step_facts *step)
 {
     const tally_descriptor *full = &step->full;
     return tly_ops[word->op].scan && full->op == word->op && full->axis == word->axis &&
            full->out_dtype == word->out_dtype && (full->flags & TALLY_EXCLUSIVE) &&
-           !(word->flags & TALLY_EXCLUSIVE) && !(word->carry & TALLY_CARRY_IN) &&
-           word->post[0] == 0 && word->reset[0] == 0 && !tly_is_segmented(word);
+           !(word->flags & (TALLY_EXCLUSIVE | TALLY_NAN_IGNORE)) &&
+           !(word->carry & TALLY_CARRY_IN) && word->post[0] == 0 && word->reset[0] == 0 &&
+           !tly_is_segmented(word);
 }
 
 /* The operand that is the result of the first step, if the step reads that nowhere else. */
