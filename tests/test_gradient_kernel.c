@@ -364,7 +364,7 @@ Test(gradient_kernel, refuses_words)
 
 /* ---- from the result ---- */
 
-/* The gradient as a host has it that keeps y, beside that of one that does not. */
+/* Compares a run that has y with one that has not. */
 static void compare(const char *word, tally_source wrt, int64_t count, int64_t outs, uint64_t gains)
 {
     float *x = filled(count, 0), *a = filled(count, 0), *g = filled(outs, 0), *y = filled(outs, -1);

@@ -24,8 +24,8 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, int is_device,
 void tly_canonicalise_closed(const tally_descriptor *full, int is_device, tly_problem *problem,
                              tly_geometry *geometry);
 
-/* The same for a kernel that is made ahead of time, of a word with open sizes: without the fact of
- * short slices, of which there would be twice as many kernels. */
+/* The same for kernels that are made ahead of time, of a word with open sizes: short slices are no
+ * fact of theirs, as that would double the number of kernels. */
 void tly_canonicalise_variant(const tally_descriptor *full, tly_problem *problem,
                               tly_geometry *geometry);
 

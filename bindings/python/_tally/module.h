@@ -184,8 +184,8 @@ typedef struct tly_py_form {
     const char *usage, *names; /* for messages: what comes by position, and what by name */
 } tly_py_form;
 
-/* arguments.c: the arrays of a call by their numbers, of which those that are not given stay NULL,
- * and `threads`; -1 with an exception. */
+/* arguments.c: takes the arrays of a call, by their numbers, and `threads`. What is not given stays
+ * NULL. Returns -1 with an exception. */
 int tly_py_take_arguments(const tly_py_form *form, PyObject *args, PyObject *options,
                           PyObject **given, int32_t *threads);
 
