@@ -202,7 +202,7 @@ static int64_t most_between(const tally_gradient_kernel *k)
     return limit > 0 ? limit : MOST_BETWEEN;
 }
 
-static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int is_device)
+static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int may_cut)
 {
     const int64_t limit = k->context->limits.between;
     int64_t all = 0;
@@ -210,7 +210,7 @@ static void cut(tally_gradient_kernel *k, const tly_step_facts *facts, int is_de
     for (size_t i = 0; i < k->count; i++) {
         all += tly_blocks_result_bytes(&k->blocks, &facts[i]);
     }
-    if (!is_device) {
+    if (may_cut) {
         const int64_t most = tly_larger(tly_smaller(all / PARTS, MOST_BETWEEN), LEAST_BETWEEN);
         tly_blocks_cut(&k->blocks, facts, k->count, limit > 0 ? limit : most,
                        limit > 0 ? 1 : LEAST_PARTS);
@@ -275,20 +275,18 @@ static tally_status make_from_result(tally_gradient_kernel *k, const tally_descr
     tly_step_facts made[2];
     tally_descriptor word;
     tally_gradient_kernel *from = NULL;
+    char identity[sizeof(double)];
     if ((int64_t)k->between <= most_between(k) ||
         tly_descriptor_resolve(descriptor, &word, NULL) != TALLY_OK ||
-        !tly_steps_from_result(&word, facts, k->count, made)) {
+        !tly_steps_from_result(&word, facts, k->count, made, identity)) {
         return TALLY_OK;
     }
     tally_status status = gradient_new(k->context, 2, &from, error);
     if (status != TALLY_OK) {
         return status;
     }
-    if (!tly_result_identity(&word, from->identity)) {
-        tally_gradient_kernel_destroy(&from);
-        return TALLY_OK;
-    }
-    cut(from, made, 1);
+    memcpy(from->identity, identity, sizeof identity);
+    cut(from, made, 0);
     status = make(from, made, &facts[k->count - 1], options, error);
     if (status != TALLY_OK) {
         tally_gradient_kernel_destroy(&from);
@@ -308,7 +306,7 @@ static tally_status make_all(tally_gradient_kernel *k, const tally_descriptor *d
         status = tly_device_level(known.device, &level, error);
     }
     if (status == TALLY_OK) {
-        cut(k, facts, level == TLY_LEVEL_NONE);
+        cut(k, facts, level != TLY_LEVEL_NONE);
         status = make(k, facts, &facts[k->count - 1], options, error);
     }
     if (status == TALLY_OK && level != TLY_LEVEL_NONE) {

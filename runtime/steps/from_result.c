@@ -56,7 +56,8 @@ static double identity_of(int32_t op)
     }
 }
 
-int tly_result_identity(const tally_descriptor *word, char identity[sizeof(double)])
+/* Writes the identity in the output's dtype; 0: there is none. */
+static int put_identity(const tally_descriptor *word, char identity[sizeof(double)])
 {
     const double wide = identity_of(word->op);
     const float narrow = (float)wide;
@@ -85,7 +86,7 @@ static void place(tly_step_facts *step, int operand, int32_t source, const int64
 }
 
 /* The part of a step that has `size` elements along the axis, from `first` on. */
-static tally_status narrow(tly_step_facts *step, int64_t first, int64_t size, tally_error *error)
+static int narrow(tly_step_facts *step, int64_t first, int64_t size)
 {
     const int32_t axis = step->full.axis;
     tly_blocks whole = { .rank = step->full.rank };
@@ -101,11 +102,11 @@ static tally_status narrow(tly_step_facts *step, int64_t first, int64_t size, ta
     }
     step->skip_out = first * step->full.out_strides[axis];
     step->given = tly_blocks_descriptor(&whole, sizes, step, 1);
-    return tly_descriptor_resolve(&step->given, &step->full, error);
+    return tly_descriptor_resolve(&step->given, &step->full, NULL) == TALLY_OK;
 }
 
 int tly_steps_from_result(const tally_descriptor *word, const tly_step_facts *steps, size_t count,
-                          tly_step_facts made[2])
+                          tly_step_facts made[2], char identity[sizeof(double)])
 {
     const tly_step_facts *last = &steps[count - 1];
     const int operand = count == 2 ? operand_before(last) : NOT_FOUND;
@@ -113,7 +114,8 @@ int tly_steps_from_result(const tally_descriptor *word, const tly_step_facts *st
     const int64_t nowhere[TALLY_MAX_RANK] = { 0 };
     if (operand == NOT_FOUND || !is_before(word, &steps[0]) || !tly_ops[last->full.op].scan ||
         last->full.axis != axis || last->full.sizes[axis] < 2 ||
-        (last->full.flags & TALLY_REVERSE) == (word->flags & TALLY_REVERSE)) {
+        (last->full.flags & TALLY_REVERSE) == (word->flags & TALLY_REVERSE) ||
+        !put_identity(word, identity)) {
         return 0;
     }
     const int64_t size = word->sizes[axis];
@@ -125,11 +127,8 @@ int tly_steps_from_result(const tally_descriptor *word, const tly_step_facts *st
     made[0].is_out = made[1].is_out = 1;
     place(&made[0], operand, TALLY_SOURCE_Y, word->out_strides, word->out_offset);
     place(&made[1], operand, TLY_GRADIENT_IDENTITY, nowhere, 0);
-    if (narrow(&made[0], is_forward, size - 1, NULL) != TALLY_OK ||
-        narrow(&made[1], is_forward ? 0 : size - 1, 1, NULL) != TALLY_OK) {
-        return 0;
-    }
-    /* y, at the element before. */
-    made[0].skip[operand] = is_forward ? 0 : word->out_strides[axis];
-    return 1;
+    const int are_valid = narrow(&made[0], is_forward, size - 1) &&
+                          narrow(&made[1], is_forward ? 0 : size - 1, 1);
+    made[0].skip[operand] = is_forward ? 0 : word->out_strides[axis]; /* y, an element before */
+    return are_valid;
 }

@@ -86,12 +86,10 @@ struct tally_gradient_kernel {
 };
 
 /* from_result.c: makes two steps in place of those of a gradient, the first of which computes what
- * y tells as well. `word` is resolved. Returns 0 if there are no such steps. */
+ * y tells as well, and writes the scan's identity in the output's dtype. `word` is resolved.
+ * Returns 0 if there are no such steps. */
 int tly_steps_from_result(const tally_descriptor *word, const tly_step_facts *steps, size_t count,
-                          tly_step_facts made[2]);
-
-/* from_result.c: the identity of a scan in its output's dtype. Returns 0 if there is none. */
-int tly_result_identity(const tally_descriptor *word, char identity[sizeof(double)]);
+                          tly_step_facts made[2], char identity[sizeof(double)]);
 
 /* block.c: cuts dims so that the results in between take about `most` bytes, in at least `parts`
  * blocks. Without a dim that can be cut so there is one block. */
