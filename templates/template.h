@@ -117,6 +117,10 @@ void tly_each_segment(tly_build *c, const tly_row *row, tly_segment_body body, v
 kir_value tly_axis(tly_build *c, int tensor);
 kir_value tly_lane(tly_build *c, int tensor);
 kir_value tly_step(tly_build *c, int tensor);
+/* 1, or -1 where axis steps of the input go downwards in memory. What lies beside the axis is taken
+ * in this order, too: number `i` of [lo, hi), `step` at a time, i itself or as far from the end. */
+kir_value tly_axis_sign(tly_build *c);
+kir_value tly_in_order(tly_build *c, kir_value i, kir_value lo, kir_value hi, kir_value step);
 /* A row moved on by so many of such steps. */
 typedef kir_value (*tly_step_of)(tly_build *c, int tensor);
 tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by, tly_step_of step);

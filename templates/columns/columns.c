@@ -224,11 +224,9 @@ static void pass(columns *k, tile t, const line *at, kir_value from, kir_value t
 {
     tly_build *c = k->c;
     const kir_value lanes = imm(c, (int64_t)t.vectors * c->lanes);
-    kir_value down = less(c, k->way, imm(c, 0));
-    kir_value first = choose(c, down, sub(c, add(c, from, to), lanes), imm(c, 0));
     tly_region l = { 0 };
     emit_for(c, &l, from, to, lanes);
-    do_tile(k, &t, at, add(c, first, mul(c, l.i, k->way)));
+    do_tile(k, &t, at, tly_in_order(c, l.i, from, to, lanes));
     emit_end(c, &l);
 }
 
@@ -404,7 +402,7 @@ static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
                   !c->p->exclusive && tly_is_plain(c->p) &&
                   !tly_has_expression(c->p, TLY_EXPRESSION_POST),
     };
-    k.way = choose(c, less(c, k.in_axis, imm(c, 0)), imm(c, -1), imm(c, 1));
+    k.way = tly_axis_sign(c);
     k.sums = align_states(&k);
     for (int tensor = 0; tensor < tly_operands_end(c->p); tensor++)
         k.ahead[tensor] = look_ahead(&k, tensor);

@@ -128,14 +128,19 @@ static kir_value head_lanes(few_columns *k, kir_value phase)
     return bor(c, heads, lanes_before_position(k, here));
 }
 
+static kir_value within_slice(const few_columns *k, kir_value positions)
+{
+    tly_build *c = k->c;
+    return sub(c, positions, mul(c, udiv(c, positions, k->slice), k->slice));
+}
+
 /* The phase of position i, which is no lower than a vector before the stream's first one. */
 static kir_value phase_of(const few_columns *k, const stream *s, kir_value i)
 {
     tly_build *c = k->c;
     if (!k->has_heads)
         return 0;
-    kir_value at = add(c, add(c, s->phase, i), k->slice);
-    return sub(c, at, mul(c, udiv(c, at, k->slice), k->slice));
+    return within_slice(k, add(c, add(c, s->phase, i), k->slice));
 }
 
 /* The phase `n` positions on, which are fewer than a slice's. */
@@ -146,7 +151,7 @@ static kir_value phase_after(const few_columns *k, kir_value phase, kir_value n)
     return choose(c, less(c, on, k->slice), on, sub(c, on, k->slice));
 }
 
-/* States before a vector, of which heads have none. */
+/* The states before a vector, with the start's in the lanes of heads. */
 static kir_value without_heads(few_columns *k, kir_value heads, kir_value states)
 {
     return heads == 0 ? states : choose(k->c, heads, tly_start(k->c, k->c->vec), states);
@@ -292,7 +297,7 @@ static void prefetch(few_columns *k, const stream *s, kir_value i, unsigned n)
     emit_end(c, &far);
 }
 
-/* The same, as most rounds have no head. */
+/* The same, with less code to run where no lane is a head, as in most rounds. */
 static void do_round(few_columns *k, const stream *s, kir_value i, kir_value phase, unsigned n,
                      kir_value *history)
 {
@@ -321,7 +326,7 @@ static void scan_vectors(few_columns *k, const stream *s, kir_value count, kir_v
     for (int lined = 1; lined >= 0; lined--) {
         unsigned n = lined ? k->line * (unsigned)c->plan->step_lines : 1;
         kir_value to = tly_round_down(c, count, n * k->vector), step = imm(c, n * k->vector);
-        kir_value on = k->has_heads ? sub(c, step, mul(c, udiv(c, step, k->slice), k->slice)) : 0;
+        kir_value on = k->has_heads ? within_slice(k, step) : 0;
         tly_region l = { 0 };
         emit_carry(&l, k->history, history);
         if (k->has_heads)

@@ -61,9 +61,8 @@ static void prefetch(slices *k, const kir_value *from, kir_value n)
 static void do_lines(slices *k, tly_row row, kir_value axis_step, kir_value n)
 {
     tly_build *c = k->c;
-    kir_value last = sub(c, k->lanes, imm(c, (int64_t)k->vectors * c->lanes));
-    kir_value down = less(c, k->way, imm(c, 0));
-    kir_value j = add(c, choose(c, down, last, imm(c, 0)), mul(c, n, k->way));
+    kir_value line = imm(c, (int64_t)k->vectors * c->lanes);
+    kir_value j = tly_in_order(c, n, imm(c, 0), k->lanes, line);
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
     kir_value from[MAX_SLICES], sums[MAX_SLICES],
         to = tly_at(c, row.at[TLY_OUT], j, c->bytes[TLY_OUT]);
@@ -153,7 +152,7 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
         return first;
     k.lanes = arg(c, KIR_ARG_INNER);
     k.in_axis = tly_axis(c, TLY_IN);
-    k.way = choose(c, less(c, k.in_axis, imm(c, 0)), imm(c, -1), imm(c, 1));
+    k.way = tly_axis_sign(c);
     for (int t = 0; t < c->tensors; t++)
         k.each[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));

@@ -165,6 +165,17 @@ kir_value tly_axis(tly_build *c, int tensor)
     return arg(c, TLY_ARG(IN_AXIS, tensor));
 }
 
+kir_value tly_axis_sign(tly_build *c)
+{
+    return choose(c, less(c, tly_axis(c, TLY_IN), imm(c, 0)), imm(c, -1), imm(c, 1));
+}
+
+kir_value tly_in_order(tly_build *c, kir_value i, kir_value lo, kir_value hi, kir_value step)
+{
+    kir_value way = tly_axis_sign(c), last = sub(c, add(c, lo, hi), step);
+    return add(c, choose(c, less(c, way, imm(c, 0)), last, imm(c, 0)), mul(c, i, way));
+}
+
 kir_value tly_step(tly_build *c, int tensor)
 {
     const tly_tensor_facts *facts = &c->p->tensor[tensor];
@@ -197,10 +208,10 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_value whole = equal(c, begin, mul(c, first, blocks));
     kir_value rows = choose(c, whole, udiv(c, end, blocks), first);
     kir_value left = tly_scan_slices(c, first, rows, sums);
-    kir_value down = less(c, tly_axis(c, TLY_IN), imm(c, 0)), both = add(c, left, last);
+    kir_value behind = add(c, last, one);
     tly_region l = { 0 };
-    emit_for(c, &l, left, add(c, last, one), one);
-    kir_value row = choose(c, down, sub(c, both, l.i), l.i), skipped = mul(c, row, blocks);
+    emit_for(c, &l, left, behind, one);
+    kir_value row = tly_in_order(c, l.i, left, behind, one), skipped = mul(c, row, blocks);
     kir_value from = choose(c, equal(c, row, first), mul(c, sub(c, begin, skipped), tile),
                             imm(c, 0));
     kir_value to = choose(c, equal(c, row, last), mul(c, sub(c, end, skipped), tile), inner);
