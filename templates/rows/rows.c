@@ -196,12 +196,17 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     r->prescale_hold = ptradd(c, scratch, imm(c, prescale_hold));
 }
 
-/* Dense rows that fill less than half a block go together, with room for a step's overhang. */
+/* Dense rows that fill less than half a block go together, with room for a step's overhang, unless
+ * their lines can leave while the next ones are computed (tly_rows_go_along). */
 static kir_value rows_at_a_time(tly_rows *r)
 {
+    enum { STEPS = 4 };
     tly_build *c = r->c;
     kir_value rows = imm(c, 1);
     kir_value are_small = less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1));
+    kir_value leave = band(c, tly_streams(c), less(c, imm(c, STEPS * r->step), r->length));
+    if (r->direct_out)
+        are_small = band(c, are_small, tly_not(c, band(c, leave, tly_out_of_place(c))));
     tly_region small = { .state = { &rows } };
     if (c->p->carry) /* also of no elements */
         are_small = band(c, are_small, less(c, imm(c, 0), r->length));

@@ -165,8 +165,8 @@ int64_t tly_rows_pad_bytes(const tly_rows *r, int64_t *zero);
 void tly_rows_fill_pad(tly_rows *r);
 /* How many elements before a vector its overlapping loads take in. */
 int64_t tly_rows_reach(const tly_rows *r);
-/* Prefetches the lines that the step at element `i` of an input at `soon` will read. */
-void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i);
+/* Prefetches lines, as many as the step at element `i` of a span reads. */
+void tly_rows_prefetch(tly_rows *r, const tly_rows_span *g, kir_value i);
 
 /* ---- one vector (rows_vector.c) ---- */
 

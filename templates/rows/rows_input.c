@@ -199,14 +199,26 @@ kir_value tly_rows_place(tly_rows *r, const tly_rows_source *in, kir_value i)
     return choose(c, equal(c, i, imm(c, 0)), in->first, there);
 }
 
-void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
+/* The lines of one tensor. */
+static void prefetch(tly_rows *r, const tly_rows_span *g, kir_value i, int tensor)
 {
     tly_build *c = r->c;
-    int64_t step = c->p->tensor[TLY_IN].step == TLY_ANY_STEP
-                       ? 0
-                       : c->p->tensor[TLY_IN].step * r->step * c->bytes[TLY_IN];
-    int64_t lines = (step < 0 ? -step : step) / 64;
-    kir_value p = ptradd(c, soon, mul(c, i, tly_step(c, TLY_IN)));
+    const int8_t along = c->p->tensor[tensor].step;
+    const int64_t step = along == TLY_ANY_STEP ? 0 : along * r->step * c->bytes[tensor];
+    const int64_t lines = (step < 0 ? -step : step) / 64;
+    kir_value p = ptradd(c, g->at.at[tensor], add(c, mul(c, i, tly_step(c, tensor)), r->ahead));
     for (int64_t k = 0; k == 0 || k < lines; k++)
         kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
+}
+
+/* Of operands, too: of a move, sums of x*a past the cache in rows of 500, 1,000, 4,096 f32 1.07,
+ * 1.06, .97 for .52, .64, .90, products in rows of 500 1.16 for .49 (Zen 5). */
+void tly_rows_prefetch(tly_rows *r, const tly_rows_span *g, kir_value i)
+{
+    tly_build *c = r->c;
+    const int8_t along = c->p->tensor[TLY_IN].step;
+    prefetch(r, g, i, TLY_IN);
+    for (int t = TLY_FIRST_OPERAND; r->maps && t < tly_operands_end(c->p); t++)
+        if (c->p->tensor[t].step == along && along * along == 1 && !tly_is_uneven(c->p, t))
+            prefetch(r, g, i, t);
 }

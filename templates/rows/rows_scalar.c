@@ -34,7 +34,7 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_span *g, tly_rows_state *s
     tly_build *c = r->c;
     unsigned step = (unsigned)r->step;
     tly_rows_source in = tly_rows_prepare(r, g);
-    kir_value soon = ptradd(c, g->at.at[TLY_IN], r->ahead), zero = imm(c, 0);
+    kir_value zero = imm(c, 0);
     kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
     kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), tly_rows_element_bytes(r));
     kir_value x[MAX_STEP], y[MAX_STEP + 1] = { tly_rows_prefix(r, s) };
@@ -63,7 +63,7 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_span *g, tly_rows_state *s
     store_scalars(r, to, shown, 0);
     if (g->lines)
         emit_end(c, &way);
-    tly_rows_prefetch(r, soon, l.i);
+    tly_rows_prefetch(r, g, l.i);
     y[0] = y[step];
     emit_end(c, &l);
     emit_end(c, &part);

@@ -306,7 +306,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
         h.distance = tly_rows_no_distance(r);
     look_ahead(r, in, first, 1, &h);
     h.reached = h.distance.lanes;
-    kir_value soon = ptradd(c, g->at.at[TLY_IN], r->ahead), step = imm(c, r->step);
+    kir_value step = imm(c, r->step);
 
     tly_region l = { 0 };
     carry_chain(r, &l, &h);
@@ -329,7 +329,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_span *g, const tly_rows_source *in
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
         keep_or_store(r, g, l.i, count, shown, r->unroll);
     }
-    tly_rows_prefetch(r, soon, l.i);
+    tly_rows_prefetch(r, g, l.i);
     h.state = now.state;
     h.seen = now.seen;
     h.bad = now.bad;
