@@ -573,6 +573,43 @@ Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
     CHECK_WORDS(words, data, 0);
 }
 
+/* ---- outer slices of few steps ---- */
+
+/* By vectors of lanes whose last one begins where it ends with the slice, and of few lanes those of
+ * several slices in a vector. */
+Test(reductions, line_5_1_short_slices, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:37x3x3:axes=1",
+        "max:f32:23x4x4:axes=1",
+        "prod:f64:19x2x2:axes=1",
+        "argmax:f32:31x3x5:axes=1,last",
+        "sum:f16:21x9x7:axes=1",
+        "mean:bf16:18x5x15:axes=1",
+        "min:u8:40x6x9:axes=1",
+        "sum:i8>i64:17x4x3:axes=1",
+        "mean:f32:23x3x6:axes=1",
+        "l2:f32:29x4x3:axes=1",
+        "l2:f64:9x7x20:axes=1",
+        "mean:f64:9x3x50:axes=1",
+        "sum:f32:9x5x17:axes=1",
+        "sum:f32:7x6x150:axes=1,in=1000x160x1",
+        "argmin:f16>u32:9x4x33:axes=1",
+        "prod:f32:6x30x41:axes=1",
+        "max:f64:5x3x1100:axes=1",
+        "sum:f32:4x2x1029:axes=1",
+        "sum:f32:9x5x17:axes=1,in=-85x17x1@680",
+        "sum:i32:33x3x3:axes=1,in=-9x3x1@288",
+        "mean:i64:9x5x6:axes=1",
+        "sum_square:bf16:9x5x6:axes=1,out=7x1",
+        "l1:f32:11x5x6:axes=1,order=serial",
+        "log_sum:f32:11x2x5:axes=1",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED,  TLY_DATA_RANGE,
+                                     TLY_DATA_TIES,  TLY_DATA_SPECIAL, TLY_DATA_SCALED };
+    CHECK_WORDS(words, data, 0);
+}
+
 /* ---- few long lanes, whose axis is cut in chunks ---- */
 
 Test(reductions, line_5_1_long_lanes, .timeout = 240)

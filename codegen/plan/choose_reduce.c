@@ -12,7 +12,8 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
 {
     int32_t lanes = p->tensor[TLY_IN].step != 1 || is_serial_row(p) ? 1
                                                                     : tly_choose_lanes(p, t, plan);
-    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->reduced.least > 0;
+    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->reduced.least > 0 &&
+              !tly_merges_slices(p, t);
     while (few && lanes > p->reduced.least)
         lanes /= 2;
     return lanes;

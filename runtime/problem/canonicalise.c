@@ -568,5 +568,7 @@ void tly_canonicalise_variant(const tally_descriptor *full, tly_problem *problem
     tly_canonicalise_closed(full, 0, problem, geometry);
     if (problem->form == TLY_COLUMNS) {
         problem->lanes.short_slices = 0;
+    } else if (problem->form == TLY_REDUCED_LANES) {
+        problem->reduced.slices = 0;
     }
 }

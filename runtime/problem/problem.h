@@ -120,7 +120,9 @@ typedef struct tly_reduced_facts {
     uint8_t way;       /* tly_reduced_way */
     uint8_t has_steps; /* 1: rows that go several at once have several steps each */
     uint8_t least;     /* of the lanes */
-    uint8_t zero;      /* as all forms have as many bytes */
+    uint8_t slices; /* lanes: several outer slices of few steps; 1: their lanes are an argument, or,
+                       of TLY_MAX_INTERLEAVE lanes at most that lie one slice behind the other, this
+                       many; 0: not so */
 } tly_reduced_facts;
 
 /* The struct has no padding, as it is compared and hashed as bytes. Set it to zero, then fill

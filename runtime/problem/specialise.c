@@ -202,12 +202,35 @@ static int is_long(const tly_problem *p, const tly_geometry *g)
            g->inner <= TLY_REDUCED_LONG_LANES && g->length >= TLY_REDUCED_LONG_STEPS;
 }
 
+/* Slices so short that what each of them costs beside its elements counts. Exponentials are faster
+ * several steps at once. */
+static int has_brief_slices(const tly_problem *p, const tly_geometry *g)
+{
+    const int64_t most = tly_tells_index(p->op) ? TLY_REDUCED_SLICE_INDICES
+                                                : TLY_REDUCED_SLICE_BYTES;
+    const int is_short = g->length > 0 && g->length <= TLY_REDUCED_SLICE_STEPS &&
+                         tly_multiply(g->length, g->inner) <= most / tly_element_bytes(p, TLY_IN);
+    return is_short && g->outer_rank == 1 && g->outer[0].size >= TLY_REDUCED_LEAST_SLICES &&
+           g->steps == 1 && g->inner > 1 && g->tensor[TLY_IN].lane == 1 && !tly_ops[p->op].costly;
+}
+
+/* Of few lanes those of several slices make a vector, if all lie one behind the other. */
+static uint8_t lanes_of_slices(const tly_problem *p, const tly_geometry *g)
+{
+    const int64_t *apart = g->outer[0].stride;
+    const int is_stream = g->tensor[TLY_IN].axis == g->inner &&
+                          apart[TLY_IN] == tly_multiply(g->length, g->inner) &&
+                          apart[TLY_OUT] == g->inner && p->tensor[TLY_OUT].step == 1;
+    return is_stream && !has_operands(p) && g->inner <= TLY_MAX_INTERLEAVE ? (uint8_t)g->inner : 1;
+}
+
 static void specialise_reduced_lanes(tly_problem *p, const tly_geometry *g)
 {
     const int few = g->inner < TLY_REDUCED_FEW_LANES; /* they may not fill a vector */
     if (few) {
         p->reduced.least = power_within(g->inner);
     }
+    p->reduced.slices = has_brief_slices(p, g) ? lanes_of_slices(p, g) : 0;
     if (p->order == TALLY_ORDER_SERIAL) {
         return;
     }

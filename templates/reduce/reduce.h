@@ -36,6 +36,8 @@ typedef struct tly_reduce_span {
  * widened, or, where elements are compared, as integers that order as they do. */
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes);
+/* Of elements as they were loaded. */
+kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x);
 /* The same, but reads only the first `count` elements. The other lanes are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
                                unsigned lanes);
@@ -111,6 +113,14 @@ unsigned tly_reduce_record_bytes(const tly_reduce *r);
 int tly_reduce_hands_on(const tly_reduce *r); /* 1: something is checked */
 kir_value tly_reduce_none(tly_reduce *r, unsigned lanes);
 kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y);
+
+/* ---- reduce_lanes.c, reduce_slices.c ---- */
+
+/* i1s: sums are infinite or NaN, or ones of squares may be wrong. */
+kir_value tly_reduce_may_stray(tly_reduce *r, kir_value sums);
+/* Makes the outputs of a task, each by the plain loop, with states in registers. Tiles with sums
+ * that may stray are made by the form. */
+void tly_reduce_slices(tly_reduce *r, const tly_reduce_form *f);
 
 /* ---- reduce_rows.c ---- */
 

@@ -44,6 +44,11 @@ static kir_value mapped(tly_reduce *r, const tly_place *at, kir_value x)
     return accumulators(r, x);
 }
 
+kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x)
+{
+    return mapped(r, at, x);
+}
+
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes)
 {

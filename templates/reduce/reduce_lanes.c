@@ -55,12 +55,10 @@ static void clear(lanes *k, kir_value states)
     emit_end(c, &l);
 }
 
-/* i1s: sums are infinite or NaN, or ones of squares may be wrong. */
-static kir_value is_bad(lanes *k, kir_value sums)
+kir_value tly_reduce_may_stray(tly_reduce *r, kir_value sums)
 {
-    tly_build *c = k->r.c;
-    return k->r.checks_squares ? tly_reduce_suspects(c, sums)
-                               : tly_not(c, tly_reduce_finite(c, sums));
+    return r->checks_squares ? tly_reduce_suspects(r->c, sums)
+                             : tly_not(r->c, tly_reduce_finite(r->c, sums));
 }
 
 /* i1: there are such. */
@@ -71,7 +69,7 @@ static kir_value is_lost(lanes *k, kir_value states)
     tly_region l = { .state = { &lost } };
     emit_for(c, &l, imm(c, 0), k->count, imm(c, c->lanes));
     kir_value v = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
-    lost = bor(c, lost, any(c, is_bad(k, v)));
+    lost = bor(c, lost, any(c, tly_reduce_may_stray(&k->r, v)));
     emit_end(c, &l);
     return lost;
 }
@@ -288,7 +286,7 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n), unit = 0;
     if (to->scaled) {
         kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
-        kir_value bad = is_bad(k, state);
+        kir_value bad = tly_reduce_may_stray(&k->r, state);
         kir_value by = k->r.checks_squares ? tly_reduce_unit(c, state)
                                            : tly_reduce_scale_up(c, real_one(c, n));
         state = choose(c, bad, again, state);
@@ -387,6 +385,9 @@ void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
     const tly_reduce_form form = {
         mul(c, k.room, imm(c, c->state_bytes)), begin, none, scratch, make, join, NULL, NULL, finish
     };
-    tly_reduce_outputs(&k.r, &form);
+    if (c->p->reduced.slices > 0)
+        tly_reduce_slices(&k.r, &form);
+    else
+        tly_reduce_outputs(&k.r, &form);
     kir_return(c->b, imm(c, 0));
 }
