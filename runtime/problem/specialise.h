@@ -42,7 +42,7 @@ enum {
     TLY_REDUCED_BYTES = 512,
     TLY_REDUCED_MEDIUM_BYTES = 2048,
     /* Rows of several steps go several at once up to so many steps, if there are so many rows. */
-    TLY_REDUCED_MOST_STEPS = 1024,
+    TLY_REDUCED_MOST_STEPS = 4096,
     TLY_REDUCED_MANY_ROWS = 32,
     /* Fewer lanes than this are packed, if each has so many elements or more. */
     TLY_REDUCED_FEW_LANES = 64,

@@ -16,6 +16,7 @@ typedef struct walk {
     tly_row base;    /* the step's element 0 */
     kir_value next;  /* the next step's, less one's length, or 0: nothing is fetched ahead */
     kir_value ahead; /* by so many elements */
+    kir_value later; /* of steps that have no group of vectors: bytes to what is fetched ahead */
     kir_value index; /* of that element */
 } walk;
 
@@ -90,6 +91,32 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
     w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
 
+/* Of steps that have no group of vectors: bytes from a step to the one that is fetched ahead. */
+static kir_value bytes_to_later(tly_reduce *r, const tly_reduce_rules *rules)
+{
+    tly_build *c = r->c;
+    if (c->plan->prefetch == 0 || c->lanes == 1 || c->p->segmented != TLY_SEGMENTED_NOT)
+        return 0;
+    kir_value length = arg(c, KIR_ARG_LENGTH), one = imm(c, 1);
+    kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
+    kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value bytes = tly_max(c, mul(c, length, imm(c, c->bytes[TLY_IN])), one);
+    kir_value steps = add(c, udiv(c, imm(c, c->plan->prefetch), bytes), one);
+    kir_value are_short = less(c, length, imm(c, (int64_t)rules->vectors * c->lanes));
+    return choose(c, are_short, mul(c, stride, steps), imm(c, 0));
+}
+
+/* A line of a step further on, where one vector of a step is taken. */
+static void fetch_later(const walk *w, kir_value position)
+{
+    tly_build *c = w->r->c;
+    if (w->later != 0 && w->lanes > 1)
+        kir_prefetch(c->b,
+                     ptradd(c, ptradd(c, w->base.at[TLY_IN], w->later),
+                            mul(c, position, tly_step(c, TLY_IN))),
+                     0);
+}
+
 static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
 {
     tly_build *c = w->r->c;
@@ -116,6 +143,8 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     emit_for(c, &l, from, end, imm(c, group));
     take(w, l.i, vectors, state);
     fetch_ahead(w, l.i, vectors);
+    if (vectors == 1)
+        fetch_later(w, l.i);
     emit_end(c, &l);
     return end;
 }
@@ -172,6 +201,7 @@ static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
     x = w->rules->lift(w->r, x, &at);
     x = choose(c, there, x, w->rules->neutral(c, w->lanes));
     *state = w->rules->combine(c, *state, x);
+    fetch_later(w, from);
     emit_end(c, &some);
 }
 
@@ -273,6 +303,7 @@ static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
     kir_value zero = imm(c, 0), none = less(c, b->index, zero);
     w->base = b->at;
     w->index = b->index;
+    w->later = 0;
     take_groups(w, zero, choose(c, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1, state);
 }
 
@@ -302,8 +333,9 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
         found.index = imm(c, -1);
         carry_best(c, &l, &found);
     }
+    kir_value later = bytes_to_later(r, rules);
     emit_for(c, &l, s->begin, s->end, imm(c, 1));
-    walk w = { .r = r, .rules = rules, .lanes = c->lanes };
+    walk w = { .r = r, .rules = rules, .lanes = c->lanes, .later = later };
     w.base = tly_reduce_step(c, &s->at, l.i);
     look_ahead(&w, s, l.i);
     w.index = tly_reduce_index(c, l.i);
