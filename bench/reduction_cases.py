@@ -27,6 +27,10 @@ SHAPES = [
     ("axes 0 and 2 of 3", "64x256x1024", (0, 2)),
     ("axes 0, 2, 3 of NCHW", "32x64x56x56", (0, 2, 3)),
     ("axes 0 and 2 of NCHW", "32x64x56x56", (0, 2)),
+    ("axes 0 and 2, 4,000 steps of 64", "4000x64x64", (0, 2)),
+    ("axis 1 of slices of 3x3", "1864135x3x3", (1,)),
+    ("axis 1 of slices of 9x100", "18641x9x100", (1,)),
+    ("axis 1 of slices of 300x7", "7989x300x7", (1,)),
 ]
 DTYPE_SHAPES = {"rows of 128", "rows of 4096", "one row of 16 Mi", "axis 0"}
 DTYPES = {"sum": "f64 f16 bf16 i32", "max": "f64 f16 bf16 i32 i8"}

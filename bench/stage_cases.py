@@ -143,9 +143,12 @@ VARIANCE = Formula("sum", "f32", "axes=1", "a=f32/0,map=(x-a)*(x-a),post=y/4096"
                    numbers_and(lambda _, x: x.mean(1, keepdims=True)),
                    lambda x, a: torch.sum((x - a) * (x - a), 1) / 4096, squares,
                    lambda m, y, c, *_: m.divide(c, 4096, out=y))
-COLUMNS = Formula("cumsum", "f32", "axis=0", "a=f32,map=x*a",
-                  numbers_and(lambda random, x: random.integers(0, 3, x.shape, np.int8) / np.float32(2)),
-                  lambda x, a: torch.cumsum(x * a, 0), scaled)
+HALVES = numbers_and(lambda random, x: random.integers(0, 3, x.shape, np.int8) / np.float32(2))
+COLUMNS = Formula("cumsum", "f32", "axis=0", "a=f32,map=x*a", HALVES, lambda x, a: torch.cumsum(x * a, 0),
+                  scaled)
+SCALED = Formula("cumsum", "f32", "axis=1", "a=f32,map=x*a", HALVES, lambda x, a: torch.cumsum(x * a, 1),
+                 scaled)
+DOT = Formula("sum", "f32", "axes=1", "a=f32,map=x*a", HALVES, lambda x, a: torch.sum(x * a, 1), scaled)
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,9 @@ CASES = [
     Case("masked running sums", MASKED, (4096, 4096), LONG),
     Case("normalised distributions", CDF, (4096, 4096), LONG),
     Case("columns", COLUMNS, (4096, 4096), AXIS_0),
+    Case("scaled running sums, rows of 500", SCALED, (32768, 500), LONG),
+    Case("dot products of rows of 100", DOT, (167772, 100), READ),
+    Case("dot products of rows of 10", DOT, (1677720, 10), READ),
     Case("dequantised row sums", DEQUANTISED, (16384, 4096), READ),
     Case("softmax denominators", SOFTMAX, (16384, 1024)),
     Case("variances", VARIANCE, (4096, 4096), READ),

@@ -580,6 +580,8 @@ Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
 Test(reductions, line_5_1_short_slices, .timeout = 240)
 {
     static const char *const words[] = {
+        "log_sum_exp:f32:21x4x5:axes=1",
+        "log_sum_exp:f16:9x3x40:axes=1",
         "sum:f32:37x3x3:axes=1",
         "max:f32:23x4x4:axes=1",
         "prod:f64:19x2x2:axes=1",

@@ -53,11 +53,11 @@ enum {
     /* Results that lie apart become lanes, if the last reduced dim has up to so many elements. */
     TLY_REDUCED_SHORT_STEP = 7,
     /* So many outer slices, of up to so many steps and bytes, are done without states in memory;
-     * of indices, of fewer bytes. */
+     * of indices and exponentials, of fewer bytes. */
     TLY_REDUCED_LEAST_SLICES = 4,
     TLY_REDUCED_SLICE_STEPS = 512,
     TLY_REDUCED_SLICE_BYTES = 16384,
-    TLY_REDUCED_SLICE_INDICES = 1024
+    TLY_REDUCED_COSTLY_SLICE_BYTES = 1024
 };
 
 /* The form's part. A form says which dim's elements are lanes, and a geometry is cut by its form:

@@ -277,7 +277,8 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     static const tly_reduce_rules values = { .combine = value_of };
     tly_build *c = w->r->c;
     int64_t group = (int64_t)vectors * w->lanes;
-    kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
+    kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
+    kir_value x[MAX_VECTORS] = { 0 };
     tly_region l = { 0 }, beaten = { 0 };
     carry_best(c, &l, b);
     carry_best(c, &beaten, b);

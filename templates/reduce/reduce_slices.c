@@ -176,8 +176,9 @@ void tly_reduce_slices(tly_reduce *r, const tly_reduce_form *f)
     slices k = { r, f, arg(c, KIR_ARG_LENGTH) };
     kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     tly_region l = { 0 };
-    if (tly_merges_slices(c->p, c->t) && c->lanes > c->p->reduced.slices) {
-        const unsigned n = c->lanes / c->p->reduced.slices;
+    const unsigned few = c->p->reduced.slices; /* a tile has all, unless the plan is forced */
+    if (tly_merges_slices(c->p, c->t) && few < c->lanes && (int)few <= c->plan->tile_lanes) {
+        const unsigned n = c->lanes / few;
         kir_value count = sub(c, end, begin), many = imm(c, n);
         kir_value middle = add(c, begin, mul(c, udiv(c, count, many), many));
         make_merged(&k, begin, middle, n);
