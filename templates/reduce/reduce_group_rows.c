@@ -166,24 +166,17 @@ static void load_parts(tly_row_group *g, unsigned parts, kir_value *state)
     }
 }
 
-/* The same of rows that are shorter than a part, or lie apart. */
-static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
+/* Vectors of `parts` rows that may lie apart, each loaded by itself. */
+static void load_each(tly_row_group *g, unsigned parts, kir_value *of)
 {
     tly_build *c = g->r->c;
-    unsigned n = g->rows / parts;
     uint8_t all[TLY_MOST_VECTOR_BYTES];
     for (unsigned i = 0; i < c->lanes; i++)
         all[i] = (uint8_t)i;
-    kir_type t = tly_lane_numbers(c);
-    kir_value count = t.kind == KIR_I64 ? g->length
-                                        : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
-    kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));
     tly_row rows[TLY_GROUP_MOST];
     place_rows(g, rows);
-    fetch_ahead(g, imm(c, 0), n);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < g->rows / parts; i++) {
         kir_value x[TLY_GROUP_MOST];
-        const tly_place unknown = { 0 };
         for (unsigned k = 0; k < parts; k++) {
             const tly_row *row = &rows[i * parts + k];
             const tly_place at = tly_reduce_place(row, 0, 0);
@@ -192,7 +185,57 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
         for (unsigned k = parts; k > 1; k /= 2)
             for (unsigned m = 0; m < k / 2; m++)
                 x[m] = kir_shuffle(c->b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
-        kir_value whole = choose(c, there, lifted_parts(g, unknown, x[0], parts),
+        of[i] = x[0];
+    }
+}
+
+/* The same of rows that lie one behind the other: a vector is loaded as they lie, and each of them
+ * is moved to its part. */
+static void load_spread(tly_row_group *g, unsigned parts, kir_value *of)
+{
+    tly_build *c = g->r->c;
+    const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
+    const unsigned size = c->lanes / parts;
+    kir_value length = t.kind == KIR_I64 ? g->length
+                                         : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
+    kir_value row = lshr(c, kir_iota(c->b, t), constant(c, t, (uint64_t)__builtin_ctz(size)));
+    kir_value from = add(c, mul(c, row, kir_splat(c->b, length, t.lanes)), places(g, t, parts));
+    kir_value count = mul(c, g->length, imm(c, parts));
+    for (unsigned i = 0; i < g->rows / parts; i++) {
+        kir_value first = mul(c, count, imm(c, i));
+        kir_value p = ptradd(c, g->at.at[TLY_IN], mul(c, first, imm(c, c->bytes[TLY_IN])));
+        const tly_place at = tly_reduce_place(&g->at, first, 0);
+        kir_value x = tly_reduce_load_some(g->r, &at, p, count, c->lanes);
+        of[i] = kir_permute(c->b, x, x, from);
+    }
+}
+
+/* The same of rows that are shorter than a part, or lie apart. */
+static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
+{
+    tly_build *c = g->r->c;
+    unsigned n = g->rows / parts;
+    kir_type t = tly_lane_numbers(c);
+    kir_value count = t.kind == KIR_I64 ? g->length
+                                        : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
+    kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));
+    kir_value x[TLY_GROUP_MOST] = { 0 };
+    tly_region packed = { 0 };
+    fetch_ahead(g, imm(c, 0), n);
+    if (c->t->has_permute && c->lanes * c->acc_bytes == (unsigned)c->t->vector_bytes &&
+        c->acc_bytes >= 4) {
+        emit_carry(&packed, n, x);
+        emit_if(c, &packed, equal(c, g->contiguous, g->length));
+        load_spread(g, parts, x);
+        emit_else(c, &packed);
+        load_each(g, parts, x);
+        emit_end(c, &packed);
+    } else {
+        load_each(g, parts, x);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const tly_place unknown = { 0 };
+        kir_value whole = choose(c, there, lifted_parts(g, unknown, x[i], parts),
                                  g->rules->neutral(c, c->lanes));
         state[i] = taken(g, state[i], whole);
     }
