@@ -249,7 +249,7 @@ Test(problem, equal_problems)
         { "sum:f32:40", "sum:f32:8x5", 1 },
         { "sum:f32:40", "sum:f32:40:keepdims", 1 },
         { "sum:f32:40", "sum:f32:90x80:axes=1", 0 },
-        { "sum:f32:4000", "sum:f32:7x9x8:axes=0+2", 0 },
+        { "sum:f32:4000", "sum:f32:7x7x8:axes=0+2", 0 },
         { "sum:f32:9x40x20:axes=1", "sum:f32:7x30x25:axes=1", 0 }, /* short slices */
         { "sum:f32:9x40x20:axes=1", "sum:f32:7x30x25:axes=1,in=9999x25x1", 0 },
         { "sum:f32:9x40x20:axes=1", "sum:f32:3x40x20:axes=1", -1 },
@@ -261,6 +261,9 @@ Test(problem, equal_problems)
         { "sum:f32:129", "sum:f32:4x512:axes=1", 0 },
         { "sum:f32:7x32x40:axes=0+2", "sum:f32:4096x50x128:axes=0+2", 0 },
         { "sum:f32:7x32x40:axes=0+2", "sum:f32:7x31x40:axes=0+2", -1 },
+        { "sum:f32:7x32x16:axes=0+2", "sum:f32:9999x8x16:axes=0+2", 0 },
+        { "sum:f32:7x32x16:axes=0+2", "sum:f32:9999x7x16:axes=0+2", -1 },
+        { "sum:f32:7x32x16:axes=0+2", "sum:f32:9999x8x17:axes=0+2", -1 },
         { "sum:f32:7x32x40:axes=0+2", "sum:f32:4097x32x40:axes=0+2", -1 },
         { "sum:f32:7x32x40:axes=0+2", "sum:f32:32x40:axes=1", -1 },
         { "sum:f32:7x32x40:axes=0+2", "sum:f32:7x32x129:axes=0+2", -1 },

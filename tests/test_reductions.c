@@ -518,6 +518,10 @@ Test(reductions, line_4_4_several_at_once, .timeout = 240)
 Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
 {
     static const char *const words[] = {
+        "sum:f32:5000x9x5:axes=0+2",
+        "prod:f64:300x8x7:axes=0+2",
+        "argmax:f32:5000x9x3:axes=0+2",
+        "l2:bf16:5001x20x16:axes=0+2",
         "sum:f32:5x33x49:axes=0+2",
         "sum:f32:1024x33x9:axes=0+2",
         "mean:bf16:70x40x8:axes=0+2,out=-2@78",

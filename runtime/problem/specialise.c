@@ -157,9 +157,12 @@ static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
         p->reduced.way = way;
         return;
     }
-    const int many = g->outer_rank == 1 && g->outer[0].size >= TLY_REDUCED_MANY_ROWS;
-    const int few_steps = g->steps > 0 && g->steps <= TLY_REDUCED_MOST_STEPS;
-    if (many && few_steps && !(tly_tells_index(p->op) && way == TLY_REDUCED_MEDIUM)) {
+    const int several = g->outer_rank == 1 && g->steps > 0;
+    const int many = several && g->outer[0].size >= TLY_REDUCED_MANY_ROWS &&
+                     g->steps <= TLY_REDUCED_MOST_STEPS;
+    const int pays = several && g->outer[0].size >= TLY_REDUCED_SEVERAL_ROWS &&
+                     bytes <= TLY_REDUCED_LEAST_BYTES;
+    if ((many || pays) && !(tly_tells_index(p->op) && way == TLY_REDUCED_MEDIUM)) {
         p->reduced.way = way;
         p->reduced.has_steps = 1;
     }

@@ -44,6 +44,12 @@ enum {
     /* Rows of several steps go several at once up to so many steps, if there are so many rows. */
     TLY_REDUCED_MOST_STEPS = 4096,
     TLY_REDUCED_MANY_ROWS = 32,
+    /* So many of any number of steps, which fewer threads then share, if each has only so many
+     * bytes of accumulators: f32 of 12000x64x10, axes 0 and 2, .84 ms for 13.1, of 80000x20x5 1.1
+     * for 36; but of 16000x16x32 .57 for 1.9, of 12000x10x64 .63 for .76, and of 80000x3x10 .88 for
+     * .52 (Zen 5). */
+    TLY_REDUCED_SEVERAL_ROWS = 8,
+    TLY_REDUCED_LEAST_BYTES = 64,
     /* Fewer lanes than this are packed, if each has so many elements or more. */
     TLY_REDUCED_FEW_LANES = 64,
     TLY_REDUCED_BLOCK = 1024,
