@@ -162,6 +162,8 @@ int tly_takes_segments(const tly_problem *p);
 
 /* 1: vectors of elements can be loaded in part (limits_reduce.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
+/* 1: lanes of several outer slices of few steps, which go by the plain loop. */
+int tly_has_slices(const tly_problem *p);
 /* 1: the lanes of several slices can make a vector. */
 int tly_merges_slices(const tly_problem *p, const tly_target *t);
 /* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of

@@ -33,10 +33,15 @@ static const tly_plan_key lanes_table[] = {
     TLY_KEY_SPLIT_BYTES,
 };
 
+int tly_has_slices(const tly_problem *p)
+{
+    return p->form == TLY_REDUCED_LANES && p->reduced.slices > 0;
+}
+
 int tly_reduces_plainly(const tly_problem *p)
 {
     return p->order == TALLY_ORDER_SERIAL || tly_is_checked_as(p, TLY_CHECK_PRODUCTS) ||
-           (p->form == TLY_REDUCED_LANES && p->reduced.slices > 0);
+           tly_has_slices(p);
 }
 
 static const tly_plan_key interleaved_table[] = {
@@ -57,7 +62,7 @@ int tly_is_masked(const tly_problem *p, const tly_target *t)
 int tly_merges_slices(const tly_problem *p, const tly_target *t)
 {
     const int32_t lanes = t->vector_bytes / (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
-    return p->form == TLY_REDUCED_LANES && p->reduced.slices > 1 && p->reduced.slices < lanes &&
+    return tly_has_slices(p) && p->reduced.slices > 1 && p->reduced.slices < lanes &&
            tly_is_masked(p, t) && tly_target_masks(t, (unsigned)tly_element_bytes(p, TLY_OUT));
 }
 
@@ -96,8 +101,7 @@ static const char *lanes_refuse(const tly_problem *p)
 
 static const char *interleaved_refuse(const tly_problem *p)
 {
-    return p->form != TLY_REDUCED_LANES || p->reduced.way == TLY_REDUCED_ONE ||
-                   p->reduced.slices > 0
+    return p->form != TLY_REDUCED_LANES || p->reduced.way == TLY_REDUCED_ONE || tly_has_slices(p)
                ? "reduce_interleaved: neither packed columns nor long ones of a product"
                : NULL;
 }

@@ -9,8 +9,8 @@
 
 tly_reduce tly_reduce_begin(tly_build *c)
 {
-    const int keeps = tly_keeps_range(c->p), is_lanes = c->p->form == TLY_REDUCED_LANES;
-    const int serial = c->p->order == TALLY_ORDER_SERIAL || (is_lanes && c->p->reduced.slices > 0);
+    const int serial = c->p->order == TALLY_ORDER_SERIAL || tly_has_slices(c->p);
+    const int keeps = tly_keeps_range(c->p);
     c->is_mapped = c->p->program.type != 0; /* when they are loaded: some are loaded again */
     return (tly_reduce){
         .c = c,

@@ -385,7 +385,7 @@ void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
     const tly_reduce_form form = {
         mul(c, k.room, imm(c, c->state_bytes)), begin, none, scratch, make, join, NULL, NULL, finish
     };
-    if (c->p->reduced.slices > 0)
+    if (tly_has_slices(c->p))
         tly_reduce_slices(&k.r, &form);
     else
         tly_reduce_outputs(&k.r, &form);

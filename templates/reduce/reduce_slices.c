@@ -41,6 +41,16 @@ static kir_value taken(slices *k, kir_value state, kir_value x, tly_place at, ki
 
 /* ---- lanes of one slice ---- */
 
+/* The lines that a vector of lanes lies in further on: of the input, and of operands that lie so,
+ * too. */
+static void fetch_ahead(const slices *k, const tly_row *step, kir_value lane)
+{
+    tly_build *c = k->r->c;
+    for (int t = TLY_IN; t < tly_operands_end(c->p); t = tly_next_read(t))
+        if (t == TLY_IN || c->p->tensor[t].step == 1)
+            kir_prefetch(c->b, ptradd(c, step->at[t], mul(c, lane, tly_step(c, t))), AHEAD);
+}
+
 /* Makes n vectors of results, each of so many lanes, from lane `lane` of a row on. i1: some may
  * stray. */
 static kir_value make(slices *k, const tly_row *row, kir_value lane, unsigned n, unsigned lanes)
@@ -55,9 +65,10 @@ static kir_value make(slices *k, const tly_row *row, kir_value lane, unsigned n,
     const tly_row step = tly_read_move(c, row, l.i, tly_axis);
     for (unsigned v = 0; v < n; v++) {
         const tly_place at = tly_place_after(tly_reduce_place(&step, 0, lane), 0, v * lanes);
-        kir_value p = ptradd(c, step.at[TLY_IN], mul(c, add(c, lane, imm(c, v * lanes)), by));
+        kir_value first = add(c, lane, imm(c, v * lanes));
+        kir_value p = ptradd(c, step.at[TLY_IN], mul(c, first, by));
         state[v] = taken(k, state[v], tly_reduce_load(k->r, &at, p, 0, lanes), at, l.i);
-        kir_prefetch(c->b, p, AHEAD);
+        fetch_ahead(k, &step, first);
     }
     emit_end(c, &l);
     for (unsigned v = 0; v < n; v++) {
