@@ -32,12 +32,12 @@ typedef struct tly_reduce_span {
 
 /* ---- reduce_element.c ---- */
 
-/* Loads `lanes` neighbours in memory, which lie at the place `at`, as accumulators: mapped and
- * widened, or, where elements are compared, as integers that order as they do. */
+/* Elements as they lie in memory, at the place `at`, as accumulators: mapped and widened, or, where
+ * elements are compared, as integers that order as they do. */
+kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x);
+/* The same, and loads them: `lanes` neighbours from p + offset on. */
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes);
-/* Of elements as they were loaded. */
-kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x);
 /* The same, but reads only the first `count` elements. The other lanes are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
                                unsigned lanes);

@@ -36,7 +36,7 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
     return tly_widen_integer(c, tly_reduce_key(c, x, 0));
 }
 
-static kir_value mapped(tly_reduce *r, const tly_place *at, kir_value x)
+kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x)
 {
     tly_build *c = r->c;
     if (c->p->program.type != 0)
@@ -44,16 +44,11 @@ static kir_value mapped(tly_reduce *r, const tly_place *at, kir_value x)
     return accumulators(r, x);
 }
 
-kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x)
-{
-    return mapped(r, at, x);
-}
-
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes)
 {
     kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
-    return mapped(r, at, kir_load(r->c->b, t, p, offset, 1));
+    return tly_reduce_loaded(r, at, kir_load(r->c->b, t, p, offset, 1));
 }
 
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,
@@ -63,7 +58,7 @@ kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, 
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
     tly_place some = *at;
     some.count = count;
-    return mapped(r, &some, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
+    return tly_reduce_loaded(r, &some, kir_mload(c->b, t, p, 0, count, constant(c, t, 0)));
 }
 
 int tly_reduce_pads(const tly_reduce *r)

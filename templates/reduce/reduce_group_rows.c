@@ -19,12 +19,7 @@ static kir_value lifted(tly_row_group *g, const tly_row *row, kir_value x, kir_v
     return g->rules->lift(g->r, x, &at);
 }
 
-/* Fetches the lines that come next: those of the next rows, or lines further ahead where rows are
- * short. Where rows lie one behind the other, the fetched lines do, too, although the loads go from
- * row to row. Sums of f32 in rows of 20, 64, 128 took 2855, 2104, 1958 us with lines fetched row by
- * row, and 1099, 1847, 1621 so (Zen 5, minima on a busy machine). The elements that fill no vector
- * count as a line: rows of 31, 45, 63 took 4519, 4135, 3158 us without it, and 1703, 1629, 1782
- * with it; rows of 17 and 20 the same and 8 % more (Zen 5, a quiet machine). */
+/* Lines of one tensor, from so many bytes behind the first row on. */
 static void fetch_tensor(tly_row_group *g, int tensor, kir_value on, kir_value line_stride,
                          unsigned lines)
 {
@@ -43,9 +38,15 @@ static kir_value scaled(const tly_build *c, int tensor, kir_value bytes)
     return ashr(c, bytes, imm(c, __builtin_ctz(in / of)));
 }
 
-/* Operands whose rows lie as the input's do, too: of a read, sums of x*a past the cache in rows of
- * 10, 33, 100 f32 1.0, .95, .99 for .28, .47, .69; AVX2 33, 64, 100 1.27, .99, .88 for .78, .58,
- * .57 (Zen 5). */
+/* Fetches the lines that come next: those of the next rows, or lines further ahead where rows are
+ * short. Where rows lie one behind the other, the fetched lines do, too, although the loads go from
+ * row to row. Sums of f32 in rows of 20, 64, 128 took 2855, 2104, 1958 us with lines fetched row by
+ * row, and 1099, 1847, 1621 so (Zen 5, minima on a busy machine). The elements that fill no vector
+ * count as a line: rows of 31, 45, 63 took 4519, 4135, 3158 us without it, and 1703, 1629, 1782
+ * with it; rows of 17 and 20 the same and 8 % more (Zen 5, a quiet machine). Operands whose rows
+ * lie as the input's do are fetched, too: of a read, sums of x*a past the cache in rows of 10, 33,
+ * 100 f32 1.0, .95, .99 for .28, .47, .69; AVX2 33, 64, 100 1.27, .99, .88 for .78, .58, .57
+ * (Zen 5). */
 static void fetch_ahead(tly_row_group *g, kir_value skipped, unsigned lines)
 {
     tly_build *c = g->r->c;
@@ -132,6 +133,15 @@ static void take_rows(tly_row_group *g, unsigned parts, kir_value *state)
     emit_end(c, &some);
 }
 
+/* The length of a step in every lane. */
+static kir_value lengths(const tly_row_group *g, kir_type t)
+{
+    tly_build *c = g->r->c;
+    const kir_type one = KIR_TYPE(t.kind, 1);
+    kir_value n = t.kind == KIR_I64 ? g->length : convert(c, KIR_TRUNC, one, g->length);
+    return kir_splat(c->b, n, t.lanes);
+}
+
 /* Numbers from 0 on in each of so many parts of a vector. */
 static kir_value places(tly_row_group *g, kir_type t, unsigned parts)
 {
@@ -196,10 +206,8 @@ static void load_spread(tly_row_group *g, unsigned parts, kir_value *of)
     tly_build *c = g->r->c;
     const kir_type t = KIR_TYPE(integer_of(c->acc_bytes), c->lanes);
     const unsigned size = c->lanes / parts;
-    kir_value length = t.kind == KIR_I64 ? g->length
-                                         : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
     kir_value row = lshr(c, kir_iota(c->b, t), constant(c, t, (uint64_t)__builtin_ctz(size)));
-    kir_value from = add(c, mul(c, row, kir_splat(c->b, length, t.lanes)), places(g, t, parts));
+    kir_value from = add(c, mul(c, row, lengths(g, t)), places(g, t, parts));
     kir_value count = mul(c, g->length, imm(c, parts));
     for (unsigned i = 0; i < g->rows / parts; i++) {
         kir_value first = mul(c, count, imm(c, i));
@@ -216,9 +224,7 @@ static void load_smaller(tly_row_group *g, unsigned parts, kir_value *state)
     tly_build *c = g->r->c;
     unsigned n = g->rows / parts;
     kir_type t = tly_lane_numbers(c);
-    kir_value count = t.kind == KIR_I64 ? g->length
-                                        : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
-    kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));
+    kir_value there = less(c, places(g, t, parts), lengths(g, t));
     kir_value x[TLY_GROUP_MOST] = { 0 };
     tly_region packed = { 0 };
     fetch_ahead(g, imm(c, 0), n);

@@ -68,6 +68,13 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
+/* Bytes from a step to the next, unless an outer dim begins anew. */
+static kir_value step_stride(tly_build *c)
+{
+    kir_value last = sub(c, arg(c, KIR_ARG_REDUCED_RANK), imm(c, 1));
+    return kir_get_at(c->b, KIR_ARG_REDUCED_IN, tly_max(c, last, imm(c, 0)));
+}
+
 /* Where to fetch ahead. Behind the end of a step lies the next step, unless an outer dim begins
  * anew; then the fetch is in vain. Behind the last step of an output lies the next output's
  * first, where outputs are packed. */
@@ -83,8 +90,7 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
         w->ahead = most;
         return;
     }
-    kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value stride = step_stride(c);
     kir_value next = ptradd(c, w->base.at[TLY_IN],
                             sub(c, stride, mul(c, length, tly_step(c, TLY_IN))));
     w->next = choose(c, less(c, add(c, step, one), steps), next, s->at.at[TLY_IN]);
@@ -97,9 +103,7 @@ static kir_value bytes_to_later(tly_reduce *r, const tly_reduce_rules *rules)
     tly_build *c = r->c;
     if (c->plan->prefetch == 0 || c->lanes == 1 || c->p->segmented != TLY_SEGMENTED_NOT)
         return 0;
-    kir_value length = arg(c, KIR_ARG_LENGTH), one = imm(c, 1);
-    kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value length = arg(c, KIR_ARG_LENGTH), one = imm(c, 1), stride = step_stride(c);
     kir_value bytes = tly_max(c, mul(c, length, imm(c, c->bytes[TLY_IN])), one);
     kir_value steps = add(c, udiv(c, imm(c, c->plan->prefetch), bytes), one);
     kir_value are_short = less(c, length, imm(c, (int64_t)rules->vectors * c->lanes));

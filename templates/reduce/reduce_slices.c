@@ -64,8 +64,8 @@ static kir_value make(slices *k, const tly_row *row, kir_value lane, unsigned n,
     emit_for(c, &l, imm(c, 0), k->length, imm(c, 1));
     const tly_row step = tly_read_move(c, row, l.i, tly_axis);
     for (unsigned v = 0; v < n; v++) {
-        const tly_place at = tly_place_after(tly_reduce_place(&step, 0, lane), 0, v * lanes);
         kir_value first = add(c, lane, imm(c, v * lanes));
+        const tly_place at = tly_reduce_place(&step, 0, first);
         kir_value p = ptradd(c, step.at[TLY_IN], mul(c, first, by));
         state[v] = taken(k, state[v], tly_reduce_load(k->r, &at, p, 0, lanes), at, l.i);
         fetch_ahead(k, &step, first);
