@@ -7,11 +7,22 @@ static int is_serial_row(const tly_problem *p)
     return p->form == TLY_REDUCED_ROWS && p->order == TALLY_ORDER_SERIAL;
 }
 
-/* No vectors of what lies apart. */
+/* Vectors are put together lane by lane. f32 of 2000x2000 that lie 5 apart, past the cache, us,
+ * with all lanes of AVX-512 and with half of them: sum along axis 0 2723, 2094; along axis 1 by 1,
+ * 2, 4, 8 vectors of all lanes 1913, 2004, 2044, 2674, by 1, 2 of half 1918, 1940, and of argmax of
+ * 200 rows 159, 88; but log_sum_exp of these by 2 of half 172, of all 115 (Zen 5). */
+static int goes_far(const tly_problem *p)
+{
+    return p->tensor[TLY_IN].step == TLY_ANY_STEP;
+}
+
 static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t lanes = p->tensor[TLY_IN].step != 1 || is_serial_row(p) ? 1
-                                                                    : tly_choose_lanes(p, t, plan);
+    enum { FAR_BYTES = 32 };
+    const int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    int32_t lanes = is_serial_row(p) ? 1 : tly_choose_lanes(p, t, plan);
+    if (goes_far(p) && !tly_operator_of(p)->takes && lanes * bytes > FAR_BYTES)
+        lanes = FAR_BYTES / bytes;
     int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->reduced.least > 0 &&
               !tly_merges_slices(p, t);
     while (few && lanes > p->reduced.least)
@@ -28,7 +39,7 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     (void)plan;
     if (is_serial_row(p) || tly_reduces_together(p, t))
         return 1;
-    return tly_raises_flags(p, TLY_EXPRESSION_MAP) ? 4 : 8;
+    return goes_far(p) ? 2 : tly_raises_flags(p, TLY_EXPRESSION_MAP) ? 4 : 8;
 }
 
 /* Rows side by side, as many as lanes and as there are registers for. Of the time of one by one,

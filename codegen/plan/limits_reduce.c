@@ -56,7 +56,8 @@ static const tly_plan_key interleaved_table[] = {
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)
 {
-    return tly_target_masks(t, (unsigned)tly_element_bytes(p, TLY_IN));
+    return p->tensor[TLY_IN].step == 1 &&
+           tly_target_masks(t, (unsigned)tly_element_bytes(p, TLY_IN));
 }
 
 int tly_merges_slices(const tly_problem *p, const tly_target *t)
@@ -111,8 +112,6 @@ static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
     int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (bytes > TLY_MOST_VECTOR_BYTES)
         return "a vector holds up to 64 bytes of accumulators";
-    if (p->tensor[TLY_IN].step != 1 && plan->lanes > 1)
-        return "elements that lie apart go one by one: lanes=1";
     if (p->segmented && plan->chunk > 0)
         return "segments are not cut: chunk=0";
     return NULL;

@@ -16,11 +16,11 @@
 #include <string.h>
 
 enum {
-    FEW = 4,           /* every number to here is tried, and powers of two to the next one, */
-    MOST_POWER = 8192, /* which is twice the highest limit */
+    FEW = TLY_NEAR_STEP + 1, /* every number to here is tried, and powers of two to the next one, */
+    MOST_POWER = 8192,       /* which is twice the highest limit */
     ROW = TLY_MEDIUM_ROW + 2,
     SCAN_LANES = 16,
-    MOST_SIZES = 64 /* 17, and 3 for each other dim of two tensors */
+    MOST_SIZES = 64 /* 18, and 3 for each other dim of two tensors */
 };
 
 /* An open dim, and the sizes that are tried. */
@@ -90,7 +90,7 @@ static void list_sizes(const tally_descriptor *full, choice *c)
     for (int64_t size = tly_variants_take_none(full, c->dim) ? 0 : 1; size <= FEW; size++) {
         add_size(c, size);
     }
-    for (int64_t size = 2 * FEW; size <= MOST_POWER; size *= 2) {
+    for (int64_t size = 8; size <= MOST_POWER; size *= 2) {
         add_size(c, size);
     }
     if (full->flags & TALLY_IN_STRIDES) {

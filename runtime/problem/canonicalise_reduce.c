@@ -97,6 +97,28 @@ static int is_unit(const tly_dim *dim)
     return dim->stride[TLY_IN] == 1;
 }
 
+/* Where no dim has neighbours in memory: the kept dim whose elements are nearest, if they are
+ * nearer than those of the last reduced dim, or that is short; or -1. f32 past the cache: sums of
+ * 2000x2000 along axis 0, elements 2 apart, 464 us for 2235 by rows; of 1000x10 along axis 1 2 for
+ * 38 (Zen 5). */
+static int32_t nearest_lanes(const shape *s)
+{
+    enum { LEAST = 16, SHORT = 64 };
+    const tly_dim *last = &s->reduced[s->reduced_count - 1];
+    const uint64_t apart = tly_distance(last->stride[TLY_IN]);
+    int32_t nearest = -1;
+    for (int32_t i = 0; i < s->kept_count; i++) {
+        const tly_dim *dim = &s->kept[i];
+        const int is_near = last->size <= SHORT || tly_distance(dim->stride[TLY_IN]) < apart;
+        if (dim->size >= LEAST && is_near && apart != 1 &&
+            (nearest < 0 ||
+             tly_distance(dim->stride[TLY_IN]) <= tly_distance(s->kept[nearest].stride[TLY_IN]))) {
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
 /* The kept dim whose elements become lanes, or -1: it is neighbours in the input, or nothing is and
  * a loop over the output's neighbours is as good as any. */
 static int32_t lanes_of(const shape *s)
@@ -110,7 +132,7 @@ static int32_t lanes_of(const shape *s)
     if (nearest < 0 && s->reduced_count == 0) {
         return s->kept_count - 1;
     }
-    return nearest;
+    return nearest >= 0 || s->ragged ? nearest : nearest_lanes(s);
 }
 
 /* The kept dim whose elements lie one behind the other, each a short step of several; or -1. */
@@ -139,9 +161,25 @@ static void put_last_first(shape *s)
     s->reduced[0] = last;
 }
 
+/* Long rows come in the order of the input, short ones in that of the results. */
+static void order_rows(shape *s)
+{
+    enum { LONG = 16 };
+    int64_t elements = 1;
+    for (int32_t i = 0; i < s->reduced_count; i++) {
+        elements = tly_multiply(elements, s->reduced[i].size);
+    }
+    int32_t count = 0;
+    for (int32_t i = 0; i < s->kept_count && elements >= LONG; i++) {
+        const tly_dim dim = s->kept[i];
+        insert(s->kept, &count, dim, 0);
+    }
+}
+
+/* Steps of the input that are loaded in vectors (tly_load_lanes). */
 static int8_t literal(int64_t step)
 {
-    return step == 1 ? 1 : TLY_ANY_STEP;
+    return step >= -1 && step <= TLY_NEAR_STEP ? (int8_t)step : TLY_ANY_STEP;
 }
 
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
@@ -164,6 +202,9 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
             put_last_first(&s);
         }
     }
+    if (lanes < 0 && !s.ragged) {
+        order_rows(&s);
+    }
     tly_dim along = { .size = 0 };
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;
@@ -171,7 +212,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         const tly_dim lane = along = tly_take_dim(s.kept, &s.kept_count, lanes);
         problem->form = TLY_REDUCED_LANES;
         problem->tensor[TLY_IN].step = literal(lane.stride[TLY_IN]);
-        problem->tensor[TLY_OUT].step = literal(lane.stride[TLY_OUT]);
+        problem->tensor[TLY_OUT].step = lane.stride[TLY_OUT] == 1 ? 1 : TLY_ANY_STEP;
         g->inner = lane.size;
         for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
             g->tensor[t].lane = lane.stride[t];
@@ -195,7 +236,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         problem->segmented = tly_segmented_of(full, tly_axis_of(full));
         g->tensor[TLY_OUT].axis = s.next;
         if (lanes < 0) {
-            problem->tensor[TLY_OUT].step = literal(s.next);
+            problem->tensor[TLY_OUT].step = s.next == 1 ? 1 : TLY_ANY_STEP;
         }
     }
     g->steps = 1;

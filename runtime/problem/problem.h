@@ -80,6 +80,9 @@ typedef enum tly_reduced_way {
     TLY_REDUCED_LONG = 4    /* products of floats: lanes that are neighbours, and many steps */
 } tly_reduced_way;
 
+/* A reduction's elements that are so many apart at most are loaded in whole vectors. */
+#define TLY_NEAR_STEP 4
+
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 

@@ -138,8 +138,8 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
 
 /* ---- reductions ----------------------------------------------------------------------------- */
 
-/* Rows of one kept dim at most, of one step or of several. f32, 64 steps, from L3, AVX-512 and
- * AVX2, of the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61,
+/* Rows of one step or of several; those of the last outer dim go at once. f32, 64 steps, from L3,
+ * AVX-512 and AVX2, of the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61,
  * .76 and .47, .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod
  * .10, .14, .19, .41, .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17,
  * argmax .35, .37, .37, .33 and .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75
@@ -150,19 +150,18 @@ static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
     const uint8_t way = bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
                         : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
                                                             : TLY_REDUCED_ONE;
-    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1) {
+    const int64_t rows = g->outer_rank > 0 ? g->outer[g->outer_rank - 1].size : 0;
+    if (p->tensor[TLY_IN].step != 1 || g->length == 0 ||
+        (g->outer_rank > 1 && rows < TLY_REDUCED_SEVERAL_ROWS)) {
         return;
     }
     if (g->steps == 1 || way == TLY_REDUCED_ONE) {
         p->reduced.way = way;
         return;
     }
-    const int several = g->outer_rank == 1 && g->steps > 0;
-    const int many = several && g->outer[0].size >= TLY_REDUCED_MANY_ROWS &&
-                     g->steps <= TLY_REDUCED_MOST_STEPS;
-    const int pays = several && g->outer[0].size >= TLY_REDUCED_SEVERAL_ROWS &&
-                     bytes <= TLY_REDUCED_LEAST_BYTES;
-    if ((many || pays) && !(tly_tells_index(p->op) && way == TLY_REDUCED_MEDIUM)) {
+    const int many = rows >= TLY_REDUCED_MANY_ROWS && g->steps <= TLY_REDUCED_MOST_STEPS;
+    const int pays = rows >= TLY_REDUCED_SEVERAL_ROWS && bytes <= TLY_REDUCED_LEAST_BYTES;
+    if (g->steps > 0 && (many || pays) && !(tly_tells_index(p->op) && way == TLY_REDUCED_MEDIUM)) {
         p->reduced.way = way;
         p->reduced.has_steps = 1;
     }

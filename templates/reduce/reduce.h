@@ -35,7 +35,7 @@ typedef struct tly_reduce_span {
 /* Elements as they lie in memory, at the place `at`, as accumulators: mapped and widened, or, where
  * elements are compared, as integers that order as they do. */
 kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x);
-/* The same, and loads them: `lanes` neighbours from p + offset on. */
+/* The same, and loads them: `lanes` elements a step apart, from p + offset on. */
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes);
 /* The same, but reads only the first `count` elements. The other lanes are anything. */

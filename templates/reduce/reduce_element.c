@@ -47,8 +47,14 @@ kir_value tly_reduce_loaded(tly_reduce *r, const tly_place *at, kir_value x)
 kir_value tly_reduce_load(tly_reduce *r, const tly_place *at, kir_value p, int64_t offset,
                           unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
-    return tly_reduce_loaded(r, at, kir_load(r->c->b, t, p, offset, 1));
+    tly_build *c = r->c;
+    if (lanes > 1 && c->p->tensor[TLY_IN].step != 1) {
+        kir_value first = ptradd(c, p, imm(c, offset));
+        return tly_reduce_loaded(r, at,
+                                 tly_load_lanes(c, TLY_IN, first, tly_step(c, TLY_IN), lanes));
+    }
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
+    return tly_reduce_loaded(r, at, kir_load(c->b, t, p, offset, 1));
 }
 
 kir_value tly_reduce_load_some(tly_reduce *r, const tly_place *at, kir_value p, kir_value count,

@@ -220,77 +220,118 @@ static kir_value place_of(tly_build *c, const tly_place *at, int tensor)
     return rows->at[tensor];
 }
 
-void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
+/* Rows that lie evenly apart, from *base on. */
+static tly_row_group begin_run(tly_reduce *r, const tly_reduce_rules *rules, const tly_row *base)
 {
     tly_build *c = r->c;
-    tly_reduce_rules rules = tly_reduce_rules_of(r);
-    tly_row_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows_at_once };
-    g.masked = tly_is_masked(c->p, c->t);
-    g.has_steps = c->p->reduced.has_steps;
-    g.length = arg(c, KIR_ARG_LENGTH);
-    kir_value base[TLY_TENSOR_COUNT];
-    for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t)) {
-        g.row_bytes[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0));
-        base[t] = arg(c, TLY_ARG(IN, t));
-    }
+    tly_row_group g = { .r = r,
+                        .rules = rules,
+                        .base = *base,
+                        .rows = (unsigned)c->plan->rows_at_once,
+                        .masked = tly_is_masked(c->p, c->t),
+                        .has_steps = c->p->reduced.has_steps,
+                        .length = arg(c, KIR_ARG_LENGTH) };
+    kir_value dim = tly_max(c, sub(c, arg(c, KIR_ARG_OUTER_RANK), imm(c, 1)), imm(c, 0));
+    for (int t = 0; t < c->tensors; t++)
+        g.row_bytes[t] = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), dim);
     kir_value in_stride = g.row_bytes[TLY_IN];
-    kir_value out_stride = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    kir_value out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST] = { 0 };
-    kir_value contiguous = equal(c, in_stride, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
+    g.is_packed = equal(c, in_stride, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
     for (int t = TLY_FIRST_OPERAND; t < c->tensors; t++) {
         kir_value whole = mul(c, g.length, tly_step(c, t));
-        contiguous = band(c, contiguous, equal(c, g.row_bytes[t], whole));
+        g.is_packed = band(c, g.is_packed, equal(c, g.row_bytes[t], whole));
     }
-    g.ahead = tly_max(c, mul(c, in_stride, imm(c, g.rows)), imm(c, c->plan->prefetch));
-    g.line_stride = choose(c, contiguous, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_stride);
-    g.rate = choose(c, contiguous, imm(c, g.rows), imm(c, 1));
-    /* Sums of squares: where vectors can be loaded in part, the results themselves show which rows
-     * may be wrong. */
-    const int notices = r->checks_squares && g.masked;
-    kir_value met[TLY_GROUP_MET] = { i1(c, 0), i1(c, 0), i1(c, 0) };
+    /* Of rows with gaps whole rows on, as much would be fetched from the gaps. */
+    kir_value all = mul(c, in_stride, imm(c, g.rows)), most = imm(c, c->plan->prefetch);
+    kir_value size = tly_max(c, tly_max(c, all, sub(c, imm(c, 0), all)), imm(c, 1));
+    kir_value further = udiv(c, add(c, most, sub(c, size, imm(c, 1))), size);
+    g.ahead = choose(c, g.is_packed, tly_max(c, all, most), mul(c, all, further));
+    g.line_stride = choose(c, g.is_packed, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_stride);
+    g.rate = choose(c, g.is_packed, imm(c, g.rows), imm(c, 1));
+    return g;
+}
+
+/* The rows from number `row` on, `left` of them at most; `skipped`: rows from the first one on.
+ * `met`: what is met of sums of squares; NULL: rows in doubt are done at once. */
+static void do_rows(tly_row_group *g, kir_value row, kir_value skipped, kir_value left,
+                    kir_value *met, tly_reduce_one_row alone)
+{
+    tly_reduce *r = g->r;
+    tly_build *c = r->c;
+    kir_value count = tly_min(c, left, imm(c, g->rows)), state[TLY_GROUP_MOST] = { 0 };
     doubt d = { 0 };
-    tly_region l = { 0 }, fits = { 0 };
-    emit_carry(&l, notices ? TLY_GROUP_MET : 0, met);
+    tly_region fits = { 0 };
     carry_doubt(&fits, &d, r->checks_products);
-    emit_for(c, &l, begin, end, imm(c, g.rows));
-    kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     tly_row first = { { 0 } };
     for (int t = TLY_IN; t < c->tensors; t = tly_next_read(t))
-        first.at[t] = ptradd(c, base[t], mul(c, l.i, g.row_bytes[t]));
-    g.last = sub(c, left, imm(c, 1));
+        first.at[t] = ptradd(c, g->base.at[t], mul(c, skipped, g->row_bytes[t]));
+    g->last = sub(c, left, imm(c, 1));
     if (r->checks_products)
         kir_clear_flags(c->b);
     for (int t = TLY_IN; t < c->tensors && r->checks_products; t = tly_next_read(t))
         first.at[t] = kir_keep(c->b, first.at[t]);
-    kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
-    g.contiguous = choose(c, band(c, full, contiguous), g.length, none);
-    g.first = g.at = first;
-    if (!g.masked)
-        emit_if(c, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
-    kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
+    kir_value full = equal(c, count, imm(c, g->rows)), none = imm(c, 0);
+    g->contiguous = choose(c, band(c, full, g->is_packed), g->length, none);
+    g->first = g->at = first;
+    if (!g->masked)
+        emit_if(c, &fits, equal(c, tly_round_down(c, g->length, c->lanes), g->length));
+    kir_value all = g->has_steps ? fold_steps(g, state) : fold_rows(g, state);
     d.state = all;
-    if (!notices)
+    if (met == NULL)
         all = tly_reduce_check(r, all, &d.bad, &d.made);
-    const tly_place at = { place_of, &first, .steps = g.row_bytes, .count = count };
+    const tly_place at = { place_of, &first, .steps = g->row_bytes, .count = count };
     kir_value y = tly_reduce_result(r, c->tensors > TLY_FIRST_OPERAND ? &at : NULL, all, 0);
-    if (notices)
-        y = tly_row_group_notice(&g, all, y, met);
-    store(&g, ptradd(c, out, mul(c, l.i, out_stride)), out_stride, count, y);
-    if (!g.masked) {
-        const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
+    if (met != NULL)
+        y = tly_row_group_notice(g, all, y, met);
+    kir_value out_stride = g->row_bytes[TLY_OUT];
+    store(g, ptradd(c, g->base.at[TLY_OUT], mul(c, skipped, out_stride)), out_stride, count, y);
+    if (!g->masked) {
+        const kir_type truths = KIR_TYPE(KIR_I1, g->rows);
         if (d.bad == 0)
             d.bad = constant(c, truths, 0);
         emit_else(c, &fits);
         d.bad = constant(c, truths, 1); /* rows that are no whole vectors: all of them */
         if (r->checks_products) {
             d.made = i1(c, 0);
-            d.state = tly_reduce_one(c, g.rows);
+            d.state = tly_reduce_one(c, g->rows);
         }
         emit_end(c, &fits);
     }
     if (d.bad != 0)
-        redo(&g, &d, l.i, count, alone);
+        redo(g, &d, row, count, alone);
+}
+
+static void do_run(tly_reduce *r, const tly_reduce_rules *rules, kir_value begin, kir_value end,
+                   tly_reduce_one_row alone)
+{
+    tly_build *c = r->c;
+    const tly_row base = tly_row_address(c, begin);
+    tly_row_group g = begin_run(r, rules, &base);
+    /* Sums of squares: where vectors can be loaded in part, the results themselves show which rows
+     * may be wrong. */
+    const int notices = r->checks_squares && g.masked;
+    kir_value met[TLY_GROUP_MET] = { i1(c, 0), i1(c, 0), i1(c, 0) };
+    tly_region l = { 0 };
+    emit_carry(&l, notices ? TLY_GROUP_MET : 0, met);
+    emit_for(c, &l, begin, end, imm(c, g.rows));
+    do_rows(&g, l.i, sub(c, l.i, begin), sub(c, end, l.i), notices ? met : NULL, alone);
     emit_end(c, &l);
     if (notices)
         tly_row_group_redo(&g, begin, end, met, alone);
+}
+
+/* Only rows of the last outer dim lie evenly apart. One dim or none is one run. */
+void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
+{
+    tly_build *c = r->c;
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
+    kir_value rank = arg(c, KIR_ARG_OUTER_RANK), one = imm(c, 1), run = end;
+    tly_region several = { .state = { &run } }, l = { 0 };
+    emit_if(c, &several, less(c, one, rank));
+    run = kir_get_at(c->b, KIR_ARG_OUTER_SIZE, sub(c, rank, one));
+    emit_end(c, &several);
+    kir_value first = udiv(c, begin, run), last = udiv(c, sub(c, end, one), run);
+    emit_for(c, &l, first, add(c, last, one), one);
+    kir_value from = mul(c, l.i, run);
+    do_run(r, &rules, tly_max(c, begin, from), tly_min(c, end, add(c, from, run)), alone);
+    emit_end(c, &l);
 }

@@ -18,8 +18,10 @@ typedef struct tly_row_group {
     int masked;         /* vectors can be loaded in part; otherwise rows are whole vectors */
     int has_steps;      /* a row may have several steps; otherwise it has one */
     kir_value from, to; /* the steps that are taken at once */
-    tly_row first;      /* the first row, in tensors that are read */
+    tly_row base;       /* the first of all rows that lie evenly apart, and its result */
     kir_value row_bytes[TLY_TENSOR_COUNT]; /* to the next row */
+    kir_value is_packed;                   /* i1: rows lie one behind the other */
+    tly_row first;                         /* the first row, in tensors that are read */
     kir_value last;                        /* number of the last row, which stands for all behind */
     tly_row at;                            /* the first row at a step: element 0, ... */
     kir_value index;                       /* ... and its index */

@@ -257,7 +257,7 @@ static void go_to_step(tly_row_group *g, kir_value step)
     kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value stride = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
-    kir_value all = mul(c, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)), imm(c, g->rows));
+    kir_value all = mul(c, g->row_bytes[TLY_IN], imm(c, g->rows));
     kir_value further = udiv(c, imm(c, c->plan->prefetch), tly_max(c, all, one));
     further = tly_min(c, add(c, further, one), steps);
     kir_value within = less(c, add(c, step, further), steps);

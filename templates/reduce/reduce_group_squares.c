@@ -49,8 +49,7 @@ void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const 
                         tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;
-    kir_value out = arg(c, KIR_ARG_OUT), one = imm(c, 1);
-    kir_value stride = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    kir_value out = g->base.at[TLY_OUT], stride = g->row_bytes[TLY_OUT], one = imm(c, 1);
     const tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
     const kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 8   ? KIR_I64
                                    : c->bytes[TLY_OUT] == 4 ? KIR_I32
@@ -59,7 +58,7 @@ void tly_row_group_redo(tly_row_group *g, kir_value begin, kir_value end, const 
     tly_region some = { 0 }, marked = { 0 }, l = { 0 };
     emit_if(c, &some, has_strays(c, met));
     emit_for(c, &l, begin, end, one);
-    kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, l.i, stride)), 0, 1);
+    kir_value y = kir_load(c->b, bits, ptradd(c, out, mul(c, sub(c, l.i, begin), stride)), 0, 1);
     kir_value infinite = constant(c, bits, tly_value_bits(TLY_MOST, dtype));
     kir_value is_marked = bor(c, equal(c, y, constant(c, bits, 0)), equal(c, y, infinite));
     if (tly_has_expression(c->p, TLY_EXPRESSION_POST)) /* what is stored does not tell */

@@ -20,6 +20,12 @@ typedef struct walk {
     kir_value index; /* of that element */
 } walk;
 
+/* Vectors of neighbours in memory. */
+static int is_dense(const tly_build *c)
+{
+    return c->lanes > 1 && c->p->tensor[TLY_IN].step == 1;
+}
+
 static tly_place place_at(walk *w, const tly_row *row, kir_value position, unsigned lanes)
 {
     tly_place at = tly_reduce_place(row, position, 0);
@@ -41,8 +47,8 @@ static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
     kir_value p = address(w, position), step = tly_step(c, TLY_IN);
     for (unsigned v = 0; v < vectors; v++) {
         int64_t skipped = (int64_t)v * w->lanes;
-        kir_value at = c->lanes > 1 ? p : ptradd(c, p, mul(c, imm(c, skipped), step));
-        int64_t offset = c->lanes > 1 ? skipped * c->bytes[TLY_IN] : 0;
+        kir_value at = is_dense(c) ? p : ptradd(c, p, mul(c, imm(c, skipped), step));
+        int64_t offset = is_dense(c) ? skipped * c->bytes[TLY_IN] : 0;
         const tly_place here = tly_place_after(tly_reduce_place(&w->base, position, 0), skipped, 0);
         x[v] = tly_reduce_load(w->r, &here, at, offset, w->lanes);
     }
@@ -81,7 +87,7 @@ static kir_value step_stride(tly_build *c)
 static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
-    if (c->plan->prefetch == 0 || c->lanes == 1)
+    if (c->plan->prefetch == 0 || !is_dense(c))
         return;
     kir_value length = arg(c, KIR_ARG_LENGTH), steps = arg(c, KIR_ARG_STEPS);
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
@@ -101,7 +107,7 @@ static void look_ahead(walk *w, const tly_reduce_span *s, kir_value step)
 static kir_value bytes_to_later(tly_reduce *r, const tly_reduce_rules *rules)
 {
     tly_build *c = r->c;
-    if (c->plan->prefetch == 0 || c->lanes == 1 || c->p->segmented != TLY_SEGMENTED_NOT)
+    if (c->plan->prefetch == 0 || !is_dense(c) || c->p->segmented != TLY_SEGMENTED_NOT)
         return 0;
     kir_value length = arg(c, KIR_ARG_LENGTH), one = imm(c, 1), stride = step_stride(c);
     kir_value bytes = tly_max(c, mul(c, length, imm(c, c->bytes[TLY_IN])), one);
@@ -159,7 +165,7 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
 static int is_bare(const tly_build *c)
 {
     const tly_operator_code *o = tly_operator_code_of(c->p);
-    return c->t->vector_bytes == 64 && c->bytes[TLY_IN] == c->acc_bytes && c->lanes > 1 &&
+    return c->t->vector_bytes == 64 && c->bytes[TLY_IN] == c->acc_bytes && is_dense(c) &&
            c->plan->prefetch > 0 &&
            (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
             (o->lift == NULL &&
