@@ -18,6 +18,18 @@ int tly_bits_same(tally_dtype dtype, uint64_t a, uint64_t b)
     return a == b || (tly_bits_are_nan(dtype, a) && tly_bits_are_nan(dtype, b));
 }
 
+/* Products over several axes take their elements in the order of memory, in which the loop need not
+ * underflow. So they may be infinite, unless wider arithmetic shows that they are not. */
+static int may_exceed(const tly_judging *j, const tly_fact *f)
+{
+    const long double largest = j->dtype == TALLY_F64 ? DBL_MAX : FLT_MAX;
+    const int is_scan = tally_op_is_scan((tally_op)j->d->op);
+    const int has_several = j->d->axes_given ? (j->d->axes & (j->d->axes - 1)) != 0
+                                             : j->d->rank > 1;
+    return !is_scan && has_several && j->dtype == j->accumulator &&
+           !(isnormal(f->wide) && fabsl(f->wide) < largest / 2);
+}
+
 /* A product after a subnormal or underflowed prefix: any finite value, its sign included, will do,
  * but a zero among the inputs makes it zero. It is finite where the loop's accumulator is (narrow
  * outputs: unless that is near their end). */
@@ -28,7 +40,8 @@ static const char *judge_underflowed(const tly_judging *j, const tly_fact *f, do
         return "NaN where the plain loop is finite";
     if (f->flags & TLY_FACT_ZERO_IN)
         return value == 0 ? NULL : "not zero after an input zero";
-    if (isinf(value) && (j->dtype == j->accumulator || fabs(f->accumulator) < largest / 2))
+    if (isinf(value) && !may_exceed(j, f) &&
+        (j->dtype == j->accumulator || fabs(f->accumulator) < largest / 2))
         return "infinite where the plain loop is finite";
     return NULL;
 }
@@ -117,6 +130,8 @@ static tly_range product_range(const tly_judging *j, const tly_fact *f)
             *(is_negative ? &r.high : &r.low) = 0;
     } else if (!flips) {
         r = tly_range_of_product(j, f);
+    } else if (!is_zero) {
+        r.plus_infinity = r.minus_infinity = may_exceed(j, f);
     }
     return r;
 }

@@ -110,6 +110,10 @@ static const judged reductions[] = {
     { "prod:f32:5", { 0, 1e10, 1e10, 1e10, 1e10 }, { NAN }, 1, "bits" },
     { "prod:f32:4", { 1e-30, 1e-30, 1e30, 1e30 }, { 7 }, 0, NULL },
     { "prod:f32:4", { 1e-30, 1e-30, 1e30, 1e30 }, { INF }, 1, "infinite" },
+    /* over several axes infinity is right where the exact product is that large */
+    { "prod:f32:2x2", { 1e-30, 1e-30, 1e30, 1e30 }, { INF }, 1, "infinite" },
+    { "prod:f32:2x3", { 1e-30, 1e-30, HUGE, HUGE, HUGE, HUGE }, { INF }, 0, NULL },
+    { "prod:f32:6", { 1e-30, 1e-30, HUGE, HUGE, HUGE, HUGE }, { INF }, 1, "infinite" },
     { "prod:f32:4", { HUGE, HUGE, 1e-38, -3 }, { INF }, 1, "sign" },
     { "mean:f32:3", { -3e38, 3e38, 3e38 }, { 1e38 }, 0, NULL },
     { "mean:f32:3", { -3e38, 3e38, 3e38 }, { INF }, 1, "tolerance" },

@@ -583,7 +583,7 @@ Test(problem, operators_by_their_rows)
         { "cummax", TALLY_I32, TALLY_U32, TALLY_I32, TALLY_I32, -1, -1 },
         { "cumsum", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, -1, -1 },
         { "sum", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
-        { "prod", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 1 },
+        { "prod", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
         { "mean", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
         { "l1", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
         { "l2", TALLY_F64, TALLY_F64, TALLY_F64, TALLY_F32, 0, 0 },

@@ -24,8 +24,8 @@ typedef enum tly_computes {
 /* In which order the elements of a reduction may come; those of scans come in theirs. */
 typedef enum tly_sequence {
     TLY_SEQUENCE_FREE,   /* any: they are combined in any */
-    TLY_SEQUENCE_FLOATS, /* of integers any; a product of floats beyond the range is the plain
-                            loop's, which may have fallen to zero on its way */
+    TLY_SEQUENCE_FLOATS, /* of integers and along rows any; in lanes a product of floats is the
+                            plain loop's, which may leave the range on its way */
     TLY_SEQUENCE_TOLD,   /* the descriptor's: the result tells of it, or depends on it */
     TLY_SEQUENCE_EACH,   /* the descriptor's, one element after the other: states do not commute.
                             None of Tally's own; those of tests do (tests/states.c) */

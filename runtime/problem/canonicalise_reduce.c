@@ -3,7 +3,8 @@
  * Reductions in canonical form; see canonicalise.h. Dims are of two kinds, kept and reduced, and
  * neighbours of one kind merge. Where elements may come in any order, the reduced dims are sorted
  * by their strides and walked upwards. Otherwise they keep the descriptor's order: where the result
- * is an index, with order=serial, for products of floats and for states that do not commute.
+ * is an index, with order=serial, for products of floats in lanes and for states that do not
+ * commute.
  * An axis that is cut into segments of several sizes is the only reduced dim, and stays as it is.
  */
 #include "../descriptor/descriptor.h"
@@ -61,12 +62,11 @@ static void add_reduced(shape *s, tly_dim dim)
     insert(s->reduced, &s->reduced_count, dim, 0);
 }
 
-static shape read_shape(const tally_descriptor *d)
+static shape read_shape(const tally_descriptor *d, int ordered)
 {
-    shape s = { .first = { d->in_offset, d->out_offset } };
+    shape s = { .first = { d->in_offset, d->out_offset }, .ordered = ordered };
     tly_begin_operands(d, s.first);
     int32_t out = 0;
-    s.ordered = tly_sequence_of(d) != TLY_SEQUENCE_FREE || d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
         tly_dim dim = { d->sizes[i], { d->in_strides[i], 0 } };
@@ -182,6 +182,32 @@ static int8_t literal(int64_t step)
     return step >= -1 && step <= TLY_NEAR_STEP ? (int8_t)step : TLY_ANY_STEP;
 }
 
+/* `lanes`: which of the kept dims becomes lanes; -1: none. Products of floats along rows are
+ * mantissas and exponents, which leave no range; only what is beyond the output's range, but not
+ * the accumulator's, depends on the order. */
+static shape find_shape(const tally_descriptor *full, const tly_problem *p, int32_t *lanes)
+{
+    const tly_sequence sequence = tly_sequence_of(full);
+    const int serial = full->order == TALLY_ORDER_SERIAL;
+    shape s = read_shape(full, sequence != TLY_SEQUENCE_FREE || serial);
+    *lanes = lanes_of(&s);
+    if (*lanes < 0) {
+        *lanes = apart_lanes(&s, full->op);
+        if (*lanes >= 0 && !s.ordered) {
+            put_last_first(&s);
+        }
+    }
+    if (*lanes < 0 && sequence == TLY_SEQUENCE_FLOATS && !serial && s.reduced_count > 1 &&
+        p->acc == p->tensor[TLY_OUT].dtype) {
+        const shape free = read_shape(full, 0);
+        s = lanes_of(&free) < 0 ? free : s;
+    }
+    if (*lanes < 0 && !s.ragged) {
+        order_rows(&s);
+    }
+    return s;
+}
+
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
@@ -194,17 +220,8 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     for (int32_t i = 0; i < rank; i++) {
         g->empty |= sizes[i] == 0;
     }
-    shape s = read_shape(full);
-    int32_t lanes = lanes_of(&s);
-    if (lanes < 0) {
-        lanes = apart_lanes(&s, full->op);
-        if (lanes >= 0 && !s.ordered) {
-            put_last_first(&s);
-        }
-    }
-    if (lanes < 0 && !s.ragged) {
-        order_rows(&s);
-    }
+    int32_t lanes = -1;
+    shape s = find_shape(full, problem, &lanes);
     tly_dim along = { .size = 0 };
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;

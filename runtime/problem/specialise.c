@@ -139,11 +139,11 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
 /* ---- reductions ----------------------------------------------------------------------------- */
 
 /* Rows of one step or of several; those of the last outer dim go at once. f32, 64 steps, from L3,
- * AVX-512 and AVX2, of the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61,
- * .76 and .47, .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod
- * .10, .14, .19, .41, .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17,
- * argmax .35, .37, .37, .33 and .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75
- * and of f64 up to 1.6 and 2.8, so medium rows of indices go one by one (Zen 5, minima). */
+ * AVX-512 and AVX2, of the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46,
+ * .44, .61, .76 and .47, .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08,
+ * prod .10, .14, .19, .41, .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17,
+ * argmax .35, .37, .37, .33 and .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75 and
+ * of f64 up to 1.6 and 2.8, so medium rows of indices go one by one (Zen 5, minima). */
 static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
 {
     const int64_t bytes = tly_multiply(g->length, accumulator_bytes(p));
