@@ -119,6 +119,22 @@ static int32_t nearest_lanes(const shape *s)
     return nearest;
 }
 
+/* Beside few neighbours, such as the channels of pixels, that the output has apart: the kept dim
+ * that lies around them, if vectors of it are loaded at once; or the neighbours themselves. */
+static int32_t lanes_around(const shape *s, int32_t few)
+{
+    enum { FEW = 8 };
+    const int64_t size = s->kept[few].size;
+    for (int32_t i = 0; i < s->kept_count; i++) {
+        const tly_dim *dim = &s->kept[i];
+        if (size <= TLY_NEAR_STEP && dim->stride[TLY_IN] == size && dim->stride[TLY_OUT] == 1 &&
+            dim->size >= FEW * size) {
+            return i;
+        }
+    }
+    return few;
+}
+
 /* The kept dim whose elements become lanes, or -1: it is neighbours in the input, or nothing is and
  * a loop over the output's neighbours is as good as any. */
 static int32_t lanes_of(const shape *s)
@@ -126,7 +142,7 @@ static int32_t lanes_of(const shape *s)
     int32_t nearest = -1;
     for (int32_t i = 0; i < s->kept_count; i++) {
         if (is_unit(&s->kept[i])) {
-            nearest = i;
+            nearest = lanes_around(s, i);
         }
     }
     if (nearest < 0 && s->reduced_count == 0) {
@@ -176,6 +192,19 @@ static void order_rows(shape *s)
     }
 }
 
+/* Whether the steps of the only row are too short for vectors, unlike the dim around them, whose
+ * elements share lines. */
+static int has_brief_steps(const shape *s)
+{
+    enum { BRIEF = 4, LONG = 64, LINE = 16 };
+    if (s->kept_count > 0 || s->reduced_count < 2 || s->ordered) {
+        return 0;
+    }
+    const tly_dim *steps = &s->reduced[s->reduced_count - 1], *around = steps - 1;
+    return steps->size > 1 && steps->size <= BRIEF && around->size >= LONG &&
+           tly_distance(around->stride[TLY_IN]) <= (uint64_t)(LINE / steps->size);
+}
+
 /* Steps of the input that are loaded in vectors (tly_load_lanes). */
 static int8_t literal(int64_t step)
 {
@@ -204,6 +233,9 @@ static shape find_shape(const tally_descriptor *full, const tly_problem *p, int3
     }
     if (*lanes < 0 && !s.ragged) {
         order_rows(&s);
+        if (has_brief_steps(&s)) {
+            put_last_first(&s);
+        }
     }
     return s;
 }

@@ -134,15 +134,16 @@ static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
 typedef void (*chain_taker)(tly_reduce *r, const tly_reduce_span *chain, void *product);
 
 /* A span's elements by short chains, each taken to the product, whose values `state` names. Of
- * short steps a chain takes several: each gives the first chain no more than `vectors` elements and
- * the rest. */
+ * short steps a chain takes several: each gives the first chain no more than a vector of each
+ * group, those that make none, and the rest. */
 static void each_chain(tly_reduce *r, const tly_reduce_span *s, unsigned vectors, chain_taker take,
                        void *product, const tly_region *state)
 {
     tly_build *c = r->c;
     int64_t group = (int64_t)vectors * c->lanes;
-    kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
-    kir_value together = choose(c, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
+    kir_value groups = udiv(c, sub(c, s->to, s->from), imm(c, group));
+    kir_value each = add(c, groups, imm(c, vectors)); /* one more vector may be there in part */
+    kir_value together = tly_max(c, udiv(c, imm(c, CHAIN), each), imm(c, 1));
     kir_value chain = imm(c, chain_elements(r, vectors));
     tly_region step = *state, l = *state;
     emit_for(c, &step, s->begin, s->end, together);

@@ -110,6 +110,26 @@ def test_strides_need_no_copy(rng):
             close(tally.sum(v, axis=axis), np.sum(v.astype("f8"), axis), "f4")
 
 
+def test_results_have_the_order_of_the_input(rng):
+    """As numpy's have."""
+    x = elements(rng, (4, 5, 6, 7), "f4")
+    for axes in itertools.permutations(range(4)):
+        view = x.transpose(axes)
+        for axis in range(4):
+            assert tally.cumsum(view, axis=axis).strides == np.cumsum(view, axis=axis).strides
+            assert tally.max(view, axis=axis).strides == np.max(view, axis=axis).strides
+            kept = tally.sum(view, axis=axis, keepdims=True)
+            close(kept, view.astype("f8").sum(axis=axis, keepdims=True), "f4")
+            assert kept[..., ::2].base is kept and kept.flags.owndata
+            initial = tally.cumulative_sum(view, axis=axis, include_initial=True)
+            wanted = np.cumulative_sum(view, axis=axis, include_initial=True)
+            close(initial, wanted.astype("f8"), "f4")
+    turned = tally.cumsum(x.T[::-1, ::2], axis=1, out=None)
+    close(turned, plain_scan("cumsum", x.T[::-1, ::2].astype("f8"), 1, 0, 0), "f4")
+    assert tally.sum(x.T, axis=(0, 3)).flags.f_contiguous
+    assert tally.cumsum(np.broadcast_to(x[0], (2, 5, 6, 7)), axis=0).flags.c_contiguous
+
+
 def test_empty():
     assert tally.cumsum(np.empty((0, 3)), axis=0).shape == (0, 3)
     assert tally.sum(np.empty((0, 3)), axis=0).tolist() == [0, 0, 0]

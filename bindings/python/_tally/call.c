@@ -211,13 +211,57 @@ static PyObject *result_given(tly_py_call *c, PyObject *given)
     return status == 0 ? Py_NewRef(given) : NULL;
 }
 
+/* How far apart neighbours along dim i of the result are in the input; 0: that is open. */
+static int64_t distance_of(const tly_py_call *c, int i)
+{
+    int d = i;
+    if (!tally_op_is_scan(c->op->op) && (c->d.flags & TALLY_KEEPDIMS) == 0) {
+        int before = i; /* kept dims */
+        for (d = 0; (c->d.axes >> d & 1) != 0 || before > 0; d++) {
+            before -= (c->d.axes >> d & 1) == 0;
+        }
+    }
+    const int64_t stride = c->shape.sizes[i] > 1 ? c->in.strides[d] : 0;
+    return stride < 0 ? -stride : stride;
+}
+
+/* A new array of numpy has the order of the input's dims in memory, as numpy's own results do. 0:
+ * that is C order. */
+static int order_as_input(const tly_py_call *c, int64_t *strides)
+{
+    const int rank = c->shape.rank;
+    int order[TALLY_MAX_RANK], differs = 0;
+    if (c->in.packed || !tly_py_makes_numpy(c->in.kind) || c->in.shape.rank != c->d.rank) {
+        return 0;
+    }
+    for (int i = 0; i < rank; i++) {
+        const int64_t own = distance_of(c, i);
+        int at = i;
+        for (; own > 0 && at > 0 && distance_of(c, order[at - 1]) < own &&
+               distance_of(c, order[at - 1]) > 0;
+             at--) {
+            order[at] = order[at - 1];
+            differs = 1;
+        }
+        order[at] = i;
+    }
+    int64_t step = 1;
+    for (int i = rank - 1; differs && i >= 0; i--) {
+        strides[order[i]] = step;
+        step *= c->shape.sizes[order[i]] > 0 ? c->shape.sizes[order[i]] : 1;
+    }
+    return differs;
+}
+
 static PyObject *result_new(tly_py_call *c)
 {
+    int64_t own[TALLY_MAX_RANK];
+    const int64_t *strides = order_as_input(c, own) ? own : NULL;
     tly_py_fresh f;
-    if (tly_py_fresh_make(c->s, &f, c->x, &c->in, &c->shape, c->shown_as) != 0) {
+    if (tly_py_fresh_make(c->s, &f, c->x, &c->in, &c->shape, c->shown_as, strides) != 0) {
         return NULL;
     }
-    if (compute_to(c, f.data, NULL) != 0) {
+    if (compute_to(c, f.data, strides) != 0) {
         Py_DECREF(f.object);
         return NULL;
     }

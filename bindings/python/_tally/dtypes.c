@@ -102,8 +102,23 @@ static int is_swapped(tly_py_state *s, PyObject *named)
     return swapped;
 }
 
+/* Objects that name dtypes do not change. Their names take four times as long as a small call. */
+static void remember(tly_py_state *s, PyObject *named, int32_t dtype)
+{
+    PyObject *before = s->named[s->next_named];
+    s->named[s->next_named] = Py_NewRef(named);
+    s->named_dtypes[s->next_named] = dtype;
+    s->next_named = (s->next_named + 1) % TLY_PY_NAMED;
+    Py_XDECREF(before);
+}
+
 int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named, const char *field)
 {
+    for (int i = 0; i < TLY_PY_NAMED; i++) {
+        if (s->named[i] == named) {
+            return s->named_dtypes[i];
+        }
+    }
     int32_t dtype = dtype_of_python(named);
     PyObject *name = dtype == 0 && !is_swapped(s, named) ? name_of(s, named) : NULL;
     PyObject *bytes = name != NULL ? PyUnicode_AsUTF8String(name) : NULL;
@@ -117,6 +132,8 @@ int32_t tly_py_dtype_of(tly_py_state *s, PyObject *named, const char *field)
         tly_py_refuse(PyExc_TypeError, field,
                       "names count bits: 'f32', 'float32', 'i64', 'int64', ...",
                       "%R is no dtype of Tally", named);
+    } else if (dtype != 0) {
+        remember(s, named, dtype);
     }
     return dtype;
 }

@@ -138,7 +138,7 @@ static PyObject *result_new(gradient_call *c)
     const tly_py_shape *shape = &c->k->result;
     PyObject *g = c->given[TALLY_SOURCE_G];
     const tly_py_view *v = &c->views[TALLY_SOURCE_G];
-    if (tly_py_fresh_make(c->s, &f, g, v, shape, shape->dtype) != 0) {
+    if (tly_py_fresh_make(c->s, &f, g, v, shape, shape->dtype, NULL) != 0) {
         return NULL;
     }
     c->at[OUT] = f.data;

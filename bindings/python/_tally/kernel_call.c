@@ -268,7 +268,8 @@ static PyObject *result_new(kernel_call *c)
         return NULL;
     }
     PyObject *x = c->given[TLY_PY_TENSOR_IN];
-    if (tly_py_fresh_make(c->s, &f, x, &c->views[TLY_PY_TENSOR_IN], &w.shape, w.shape.dtype) != 0) {
+    if (tly_py_fresh_make(c->s, &f, x, &c->views[TLY_PY_TENSOR_IN], &w.shape, w.shape.dtype,
+                          NULL) != 0) {
         return NULL;
     }
     c->at[TLY_PY_TENSOR_OUT] = f.data;

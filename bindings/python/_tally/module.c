@@ -224,6 +224,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     for (int i = 0; i < TLY_PY_TYPES; i++) {
         Py_VISIT((PyObject *)s->types[i].type);
     }
+    for (int i = 0; i < TLY_PY_NAMED; i++) {
+        Py_VISIT(s->named[i]);
+    }
     return 0;
 }
 
@@ -249,6 +252,9 @@ static int clear(PyObject *module)
     }
     for (int i = 0; i < TLY_PY_TYPES; i++) {
         Py_CLEAR(s->types[i].type);
+    }
+    for (int i = 0; i < TLY_PY_NAMED; i++) {
+        Py_CLEAR(s->named[i]);
     }
     for (int i = 0; i < TLY_PY_NAME_COUNT; i++) {
         Py_CLEAR(s->names[i]);

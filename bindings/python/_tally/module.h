@@ -81,7 +81,7 @@ typedef struct tly_py_type {
     const struct dl_exchange *exchange;
 } tly_py_type;
 
-enum { TLY_PY_TYPES = 16 };
+enum { TLY_PY_TYPES = 16, TLY_PY_NAMED = 4 };
 
 typedef struct tly_py_state {
     tally_context *context; /* NULL until it is needed */
@@ -95,6 +95,9 @@ typedef struct tly_py_state {
     PyObject *shape; /* the last one of a result, and what it holds; NULL: there was none */
     int32_t shape_rank;
     int64_t shape_sizes[TALLY_MAX_RANK + 1];
+    PyObject *named[TLY_PY_NAMED]; /* what named a dtype lately, and which; NULL: nothing yet */
+    int32_t named_dtypes[TLY_PY_NAMED];
+    unsigned next_named;    /* the place that a new one takes */
     PyObject *torch_levels; /* names of torch.autograd.forward_ad, or None; NULL until then */
     PyObject *torch_requires_grad; /* Tensor.requires_grad, whose get this is; NULL until then */
     descrgetfunc torch_get;

@@ -65,12 +65,12 @@ static PyObject *dtype_for(tly_py_state *s, PyObject *x, const tly_py_view *v, i
     return made;
 }
 
-static PyObject *tuple_of(const tly_py_shape *shape)
+static PyObject *tuple_of(const int64_t *numbers, int rank, int64_t unit)
 {
-    PyObject *made = PyTuple_New(shape->rank);
-    for (int i = 0; made != NULL && i < shape->rank; i++) {
-        PyObject *size = PyLong_FromLongLong(shape->sizes[i]);
-        if (size == NULL || PyTuple_SetItem(made, i, size) != 0) {
+    PyObject *made = PyTuple_New(rank);
+    for (int i = 0; made != NULL && i < rank; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i] * unit);
+        if (number == NULL || PyTuple_SetItem(made, i, number) != 0) {
             Py_CLEAR(made);
         }
     }
@@ -83,7 +83,7 @@ static PyObject *shape_for(tly_py_state *s, const tly_py_shape *shape)
     const size_t bytes = (size_t)shape->rank * sizeof(int64_t);
     if (s->shape == NULL || s->shape_rank != shape->rank ||
         memcmp(s->shape_sizes, shape->sizes, bytes) != 0) {
-        PyObject *made = tuple_of(shape), *before = s->shape;
+        PyObject *made = tuple_of(shape->sizes, shape->rank, 1), *before = s->shape;
         if (made == NULL) {
             return NULL;
         }
@@ -95,17 +95,30 @@ static PyObject *shape_for(tly_py_state *s, const tly_py_shape *shape)
     return Py_NewRef(s->shape);
 }
 
+static PyObject *empty_of(tly_py_state *s, PyObject *sizes, PyObject *dtype,
+                          const tly_py_shape *shape, int32_t shown_as, const int64_t *strides)
+{
+    if (strides == NULL) {
+        return PyObject_CallFunctionObjArgs(s->numpy_empty, sizes, dtype, NULL);
+    }
+    PyObject *bytes = tuple_of(strides, shape->rank, tly_py_bytes(shown_as));
+    PyObject *made = bytes != NULL ? PyObject_CallFunction((PyObject *)s->numpy_ndarray, "OOOiO",
+                                                           sizes, dtype, Py_None, 0, bytes)
+                                   : NULL;
+    Py_XDECREF(bytes);
+    return made;
+}
+
 static int new_array(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
-                     const tly_py_shape *shape, int32_t shown_as)
+                     const tly_py_shape *shape, int32_t shown_as, const int64_t *strides)
 {
     Py_buffer b;
     if (tly_py_use_numpy(s) != 0) {
         return -1;
     }
     PyObject *sizes = shape_for(s, shape), *dtype = dtype_for(s, x, v, shown_as);
-    f->object = sizes != NULL && dtype != NULL
-                    ? PyObject_CallFunctionObjArgs(s->numpy_empty, sizes, dtype, NULL)
-                    : NULL;
+    f->object = sizes != NULL && dtype != NULL ? empty_of(s, sizes, dtype, shape, shown_as, strides)
+                                               : NULL;
     Py_XDECREF(sizes);
     Py_XDECREF(dtype);
     if (f->object == NULL || PyObject_GetBuffer(f->object, &b, PyBUF_STRIDES) != 0) {
@@ -128,7 +141,7 @@ static PyObject *new_tensor(tly_py_state *s, const tly_py_view *v, const tly_py_
 }
 
 int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
-                      const tly_py_shape *shape, int32_t shown_as)
+                      const tly_py_shape *shape, int32_t shown_as, const int64_t *strides)
 {
     switch (v->kind) {
     case TLY_PY_KIND_TABLE:
@@ -140,7 +153,7 @@ int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_p
         f->object = tly_py_memory_new(s, shape, &f->data);
         break;
     default: /* numpy asks for huge pages itself */
-        return new_array(s, f, x, v, shape, shown_as);
+        return new_array(s, f, x, v, shape, shown_as, strides);
     }
     if (f->object == NULL) {
         return -1;

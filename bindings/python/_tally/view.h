@@ -87,9 +87,17 @@ typedef struct tly_py_fresh {
 } tly_py_fresh;
 
 /* numpy.c: memory for a result beside x, which was viewed as v; -1 with an exception. `shown_as`:
- * the dtype that it has for its library, mostly that of the shape. */
+ * the dtype that it has for its library, mostly that of the shape. `strides`, in elements: of an
+ * array of numpy that is not in C order; or NULL. */
 int tly_py_fresh_make(tly_py_state *s, tly_py_fresh *f, PyObject *x, const tly_py_view *v,
-                      const tly_py_shape *shape, int32_t shown_as);
+                      const tly_py_shape *shape, int32_t shown_as, const int64_t *strides);
+
+/* Whether new arrays beside one of this kind are numpy's. */
+static inline int tly_py_makes_numpy(tly_py_kind kind)
+{
+    return kind != TLY_PY_KIND_TABLE && kind != TLY_PY_KIND_TORCH && kind != TLY_PY_KIND_JAX &&
+           kind != TLY_PY_KIND_NAMESPACE;
+}
 
 /* numpy.c: the filled memory as the array that the caller gets. Steals f->object. `scalars`: a
  * result of rank 0 is a scalar where the library has some. */
