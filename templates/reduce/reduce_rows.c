@@ -252,12 +252,12 @@ static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, unsig
 
 /* ---- one element decides ---- */
 
-/* The best group of vectors so far: its best value, in all lanes, and the place and index of its
- * first element. The index is -1 before the first group. */
+/* The best group of vectors so far: its best value, in all lanes, the place and index of its first
+ * element, and how many it has. The index is -1 before the first group. */
 typedef struct best {
     kir_value value;
     tly_row at;
-    kir_value index;
+    kir_value index, count;
 } best;
 
 static void carry_best(const tly_build *c, tly_region *r, best *b)
@@ -265,6 +265,7 @@ static void carry_best(const tly_build *c, tly_region *r, best *b)
     emit_carry(r, 1, &b->value);
     tly_carry_read(c, r, &b->at);
     emit_carry(r, 1, &b->index);
+    emit_carry(r, 1, &b->count);
 }
 
 static kir_value value_of(tly_build *c, kir_value x, kir_value y)
@@ -302,20 +303,19 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     b->value = kir_splat(c->b, fold_lanes(c, &values, all), w->lanes);
     b->at = tly_read_move(c, &w->base, l.i, tly_step);
     b->index = add(c, w->index, l.i);
+    b->count = imm(c, group);
     emit_end(c, &beaten);
     emit_end(c, &l);
     return end;
 }
 
 /* Finds the element that decides in the best group. */
-static void find(walk *w, const best *b, unsigned vectors, kir_value *state)
+static void find(walk *w, const best *b, kir_value *state)
 {
-    tly_build *c = w->r->c;
-    kir_value zero = imm(c, 0), none = less(c, b->index, zero);
     w->base = b->at;
     w->index = b->index;
     w->later = 0;
-    take_groups(w, zero, choose(c, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1, state);
+    take_groups(w, imm(w->r->c, 0), b->count, 1, state);
 }
 
 /* ---- all of it ---- */
@@ -342,6 +342,7 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
         found.value = part(c, state[0], 0);
         found.at = s->at;
         found.index = imm(c, -1);
+        found.count = imm(c, 0);
         carry_best(c, &l, &found);
     }
     kir_value later = bytes_to_later(r, rules);
@@ -352,7 +353,9 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     w.index = tly_reduce_index(c, l.i);
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &found)
                                    : take_ahead(&w, s, loads, state);
-    if (loads > 1)
+    if (rules->searches)
+        at = search_groups(&w, at, s->to, 1, &found);
+    else if (loads > 1)
         at = take_groups(&w, at, s->to, 1, state);
     if (scalars) {
         w.lanes = 1;
@@ -363,7 +366,7 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     emit_end(c, &l);
     if (rules->searches) {
         w.lanes = c->lanes;
-        find(&w, &found, loads, state);
+        find(&w, &found, state);
     }
     return states;
 }
