@@ -67,7 +67,7 @@ Test(plan, chooses_the_template)
         { "cumsum:f32:100x100:axis=1,in=1x100,reverse", TLY_TEMPLATE_TILES },
         { "cumsum:f32:100x8:axis=1,in=9x1", TLY_TEMPLATE_TILES },
         { "cumsum:f32:100x65:axis=1,in=66x1", TLY_TEMPLATE_ROWS },
-        { "cumsum:f32:100x100:axis=0,in=300x3", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:100x100:axis=0,in=500x5", TLY_TEMPLATE_TILES },
         { "cummax:u8:3x5x64x2:axis=1,in=1x6x30x3", TLY_TEMPLATE_TILES },
         /* Reductions: of outputs side by side in the input, and of all others. */
         { "sum:f32:4096", TLY_TEMPLATE_REDUCE_ROWS },

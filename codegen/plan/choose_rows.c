@@ -24,6 +24,13 @@ static int is_product_of_singles(const tly_problem *p)
            !tly_plan_pairs(p);
 }
 
+/* Elements of the input that are near each other, though not neighbours. */
+static int is_near(const tly_problem *p)
+{
+    const int8_t step = p->tensor[TLY_IN].step;
+    return step == -2 || (step >= 2 && step <= TLY_NEAR_STEP);
+}
+
 /* Products of every second f32 have vectors of 8: windows of 8 stay in the range if elements lie
  * in [2^-15, 2^15], windows of 16 only in [2^-7, 2^7], which uniform data leave all the time.
  * The limit is of the time when such rows were checked by their elements; by flags it was not
@@ -33,9 +40,7 @@ static int is_product_of_singles(const tly_problem *p)
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = tly_choose_lanes(p, t, plan);
-    int every_second = is_product_of_singles(p) &&
-                       (p->tensor[TLY_IN].step == 2 || p->tensor[TLY_IN].step == -2);
-    return every_second && lanes > 8 ? 8 : lanes;
+    return is_product_of_singles(p) && is_near(p) && lanes > 8 ? 8 : lanes;
 }
 
 int tly_plan_pairs(const tly_problem *p)
@@ -98,8 +103,7 @@ static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, co
                tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64) || keys)
         return 0;
-    return p->tensor[TLY_IN].dtype == p->acc && p->tensor[TLY_IN].step != 2 && plan->lanes >= 8 ? 2
-                                                                                                : 1;
+    return p->tensor[TLY_IN].dtype == p->acc && !is_near(p) && plan->lanes >= 8 ? 2 : 1;
 }
 
 /* 128 vectors between re-synchronisations: what is staged stays in L1. Zen 3, f32 row of 64 Mi, of
@@ -148,8 +152,7 @@ int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_pl
 static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    int far = p->tensor[TLY_IN].step == 2 || p->tensor[TLY_IN].step == -2 ||
-              (t->vector_bytes == 64 && tly_is_plain(p) && !tly_is_wide_product(p));
+    int far = is_near(p) || (t->vector_bytes == 64 && tly_is_plain(p) && !tly_is_wide_product(p));
     return far ? 8192 : 4096;
 }
 

@@ -41,7 +41,7 @@ tly_way tly_tiles_in(const tly_problem *p)
                : p->tensor[TLY_IN].step == -1 ? TLY_ALONG_DOWN
                                               : TLY_APART;
     if (p->tensor[TLY_IN].step != TLY_ANY_STEP && p->tensor[TLY_IN].step >= -1 &&
-        p->tensor[TLY_IN].step <= 2)
+        p->tensor[TLY_IN].step <= TLY_NEAR_STEP)
         return TLY_ACROSS;
     return p->lanes.packing == TLY_AXIS_UP     ? TLY_ALONG_UP
            : p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN

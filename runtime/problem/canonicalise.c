@@ -147,9 +147,20 @@ void tly_begin_operands(const tally_descriptor *full, int64_t *first)
     }
 }
 
-static int8_t literal(int64_t step, int64_t most)
+static int8_t literal_between(int64_t step, int64_t least, int64_t most)
 {
-    return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
+    return step >= least && step <= most ? (int8_t)step : TLY_ANY_STEP;
+}
+
+/* Of an input, most of which are loaded in vectors (templates/stages/stage_in.c). */
+static int8_t literal_of_input(int64_t step)
+{
+    return literal_between(step, -2, TLY_NEAR_STEP);
+}
+
+static int8_t literal(int64_t step)
+{
+    return literal_between(step, -1, 1);
 }
 
 /* The two tensors of a carry, which lie alike. */
@@ -164,7 +175,7 @@ static void set_carry(const tally_descriptor *full, const tly_dim *along, tly_pr
     for (int t = first; t < first + 2; t++) {
         tly_tensor_place *place = &g->tensor[t];
         p->tensor[t].dtype = (uint8_t)tly_carry_dtype(full);
-        p->tensor[t].step = literal(along->stride[t], 1);
+        p->tensor[t].step = literal(along->stride[t]);
         tly_extent(full->rank, sizes, strides, 0, &place->low, &place->high);
         place->high += tly_carry_parts(full) - 1;
     }
@@ -199,7 +210,7 @@ void tly_set_operands(const tally_descriptor *full, const tly_dim *along, tly_pr
         const tally_operand *o = &full->operands[i];
         tly_tensor_place *place = &g->tensor[t];
         p->tensor[t].dtype = (uint8_t)o->dtype;
-        p->tensor[t].step = tly_is_uneven(p, t) ? 1 : literal(along->stride[t], 1);
+        p->tensor[t].step = tly_is_uneven(p, t) ? 1 : literal(along->stride[t]);
         (void)tly_operand_strides(full, i, strides);
         tly_extent(full->rank, full->sizes, strides, o->offset, &place->low, &place->high);
         for (int32_t d = 0; d < full->rank; d++) {
@@ -281,9 +292,9 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     if (unit == 1) {
         p->uneven = 0;
     }
-    p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
+    p->tensor[TLY_IN].step = literal_of_input(s->axis.stride[TLY_IN]);
     p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
-                                                           : literal(s->axis.stride[TLY_OUT], 1);
+                                                           : literal(s->axis.stride[TLY_OUT]);
     if (p->tensor[TLY_OUT].step == -1) {
         flip_all(s);
     }
@@ -307,7 +318,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     p->form = (uint8_t)form;
     p->interleave = 1;
     p->uneven = 0;
-    p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
+    p->tensor[TLY_IN].step = literal_of_input(lane.stride[TLY_IN]);
     p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
                                                                                   : TLY_ANY_STEP;
     if (form == TLY_COLUMNS && p->tensor[TLY_IN].step == TLY_ANY_STEP &&

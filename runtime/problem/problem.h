@@ -80,7 +80,7 @@ typedef enum tly_reduced_way {
     TLY_REDUCED_LONG = 4    /* products of floats: lanes that are neighbours, and many steps */
 } tly_reduced_way;
 
-/* A reduction's elements that are so many apart at most are loaded in whole vectors. */
+/* Elements of the input that are so many apart at most are loaded in whole vectors. */
 #define TLY_NEAR_STEP 4
 
 /* A step that is no literal of the kernel but a launch argument. */
@@ -92,7 +92,8 @@ typedef enum tly_reduced_way {
 /* The facts of a tensor that code depends on. */
 typedef struct tly_tensor_facts {
     uint8_t dtype; /* tally_dtype */
-    int8_t step;   /* elements: of the input -2 to 2 or TLY_ANY_STEP; of the output -1, 1 or
+    int8_t
+        step; /* elements: of the input -2 to TLY_NEAR_STEP or TLY_ANY_STEP; of the output -1, 1 or
                       TLY_ANY_STEP, -1 in TLY_ROWS only; of operands -1, 0, 1 or TLY_ANY_STEP */
 } tly_tensor_facts;
 

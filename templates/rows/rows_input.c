@@ -22,7 +22,8 @@ int64_t tly_rows_input_bytes(const tly_rows *r)
     int64_t elements = r->widest + r->wide;
     if (!r->direct_in)
         elements += r->block;
-    int64_t bytes = elements * (r->direct_in ? 2 * r->c->bytes[TLY_IN] : r->c->acc_bytes);
+    int64_t apart = TLY_NEAR_STEP * r->c->bytes[TLY_IN];
+    int64_t bytes = elements * (r->direct_in ? apart : r->c->acc_bytes);
     return (bytes + 63) / 64 * 64;
 }
 

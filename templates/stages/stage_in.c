@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input side of templates. An input whose step is 1, -1, 2 or 0 is loaded in vectors from where
- * it lies. Any other is staged: its elements become consecutive accumulators in scratch, padded
- * with neutral values. So one scan in registers serves every step, dtype and direction.
+ * The input side of templates. An input whose step is -1 to TLY_NEAR_STEP is loaded in vectors
+ * from where it lies. Any other is staged: its elements become consecutive accumulators in
+ * scratch, padded with neutral values. So one scan in registers serves every step, dtype and
+ * direction.
  */
 #include "../template.h"
 
 int tly_loads_vectors(const tly_build *c)
 {
-    return c->p->tensor[TLY_IN].step >= -1 && c->p->tensor[TLY_IN].step <= 2;
+    return c->p->tensor[TLY_IN].step >= -1 && c->p->tensor[TLY_IN].step <= TLY_NEAR_STEP;
 }
 
 /* Every second element. In each 128 bits, a shuffle takes the first half from a load of the first
@@ -36,8 +37,10 @@ kir_value tly_load_unordered(tly_build *c, kir_value p)
         return tly_load(c, p, 0, c->lanes);
     case -1:
         return tly_load(c, p, -(int64_t)(c->lanes - 1) * c->bytes[TLY_IN], c->lanes);
-    default: /* 2 */
+    case 2:
         return load_every_second(c, p);
+    default:
+        return tly_loaded(c, tly_load_lanes(c, TLY_IN, p, tly_step(c, TLY_IN), c->lanes));
     }
 }
 
@@ -101,12 +104,11 @@ void tly_stage_in(tly_build *c, const tly_row *row, kir_value to, kir_value coun
         stage_mapped(c, row, to, count, multiple);
         return;
     }
-    if (tly_loads_vectors(c)) {
+    if (c->lanes > 1) {
         tly_region vectors = { 0 };
         full = tly_round_down(c, count, c->lanes);
         emit_for(c, &vectors, imm(c, 0), full, imm(c, c->lanes));
-        kir_value p = tly_at(c, from, vectors.i,
-                             (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]);
+        kir_value p = ptradd(c, from, mul(c, vectors.i, tly_step(c, TLY_IN)));
         kir_value v = tly_load_vector(c, p);
         kir_store(c->b, tly_at(c, to, vectors.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
         emit_end(c, &vectors);
