@@ -36,6 +36,15 @@ def test_operands(rng):
     wanted = np.cumsum((x * a).astype("f8"), 1) * row + 0.5
     close(k(x, a=a, b=row, c=one), wanted, "f4")
     close(k(x, a=a, b=row[None], c=np.full((1, 1), one)), wanted, "f4")
+    close(k(x, a=a, b=row, c=0.5), wanted, "f4")
+    close(k(x, a=a, b=row, c=2), wanted + 1.5, "f4")
+    counted = tally.kernel("cumsum:i32:2:axis=0,a=i32/none,map=x*a")
+    assert list(counted(np.ones(2, "i4"), a=3)) == [3, 6]
+    for number, error in ((3.5, tally.Error), (2 ** 40, OverflowError), (True, tally.Error)):
+        with pytest.raises(error):
+            counted(np.ones(2, "i4"), a=number)
+    with pytest.raises(tally.Error, match="b: the array's shape"):
+        k(x, a=a, b=1.0, c=0.5)
     strided = tally.kernel("cumsum:f32:4x5:axis=1,a=f32/1x4@0,map=x*a")
     close(strided(x, a=np.asfortranarray(a)), np.cumsum((x * a).astype("f8"), 1), "f4")
     masked = tally.kernel("sum:f32:4x5:axes=1,a=bool,map=where(a,x,0)")

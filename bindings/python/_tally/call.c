@@ -178,7 +178,9 @@ static int compute_to(tly_py_call *c, char *out, const int64_t *strides)
 static int fits(const tly_py_call *c, const tly_py_view *o)
 {
     if (o->shape.dtype != c->shown_as) {
-        return tly_py_fail(c->s, "out", NULL, "its dtype is %s, and the result's is %s",
+        const int asks = o->shape.dtype == c->in.shape.dtype && c->op->rule == TLY_PY_WIDE;
+        return tly_py_fail(c->s, "out", asks ? "dtype=x.dtype computes in it" : NULL,
+                           "its dtype is %s, and the result's is %s",
                            tally_dtype_name((tally_dtype)o->shape.dtype),
                            tally_dtype_name((tally_dtype)c->shown_as));
     }
