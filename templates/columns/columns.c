@@ -13,48 +13,17 @@
  * line that lies wholly in this range. Otherwise each step is cut at its own lines. In cache, and
  * in place, stores are ordinary ones. The bits do not depend on any of this.
  */
-#include "../template.h"
+#include "columns.h"
 
-enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_MOST_VECTORS };
-
-/* What is prefetched, by rows of one tensor. `row` is the bytes of the lanes of a row, negative if
- * lanes go downwards, as is `rest`. */
-typedef struct ahead {
-    kir_value row, rows, rest;
-} ahead;
-
-typedef struct columns {
-    tly_build *c;
-    kir_value sums;          /* a row of states; lane 0 of this range is the first */
-    kir_value streams;       /* i1: lines go past the cache */
-    kir_value prefetchw;     /* i1: lines of output are fetched ahead */
-    tly_row row;             /* lane 0 of this range at the axis' start */
-    kir_value count, length; /* lanes, axis steps */
-    kir_value in_axis, out_axis;
-    kir_value way; /* 1, or -1: lanes go from the last to the first */
-    ahead ahead[TLY_TENSOR_COUNT];
-    int direct; /* results are the states */
-} columns;
-
-/* What one round of a pass takes: `steps` axis steps of `vectors` vectors. */
-typedef struct tile {
-    unsigned steps, vectors;
-    unsigned pairs;    /* 1: bf16 in pairs; states then lie in the order of pairs, too */
-    kir_value streams; /* i1: lines may go past the cache; 0: never */
-} tile;
-
-/* Lane 0 at an axis step, and where the states before it lie. */
-typedef struct line {
-    kir_value step, in, out, sums;
-} line;
+enum { MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_MOST_VECTORS };
 
 /* In cache, the output of the step before is read as the states if results are states. That saves
  * writing a row (f32 product of 256x256, of a copy: .92 to 1.0; with a row of states .85 to
  * .93). */
-static line line_at(columns *k, kir_value step)
+static tly_columns_line line_at(tly_columns *k, kir_value step)
 {
     tly_build *c = k->c;
-    line at = {
+    tly_columns_line at = {
         step,
         ptradd(c, k->row.at[TLY_IN], mul(c, step, k->in_axis)),
         ptradd(c, k->row.at[TLY_OUT], mul(c, step, k->out_axis)),
@@ -69,7 +38,7 @@ static line line_at(columns *k, kir_value step)
 }
 
 /* Narrows vectors of results and joins them to whole registers. Returns how many these are. */
-static unsigned to_storage(tly_build *c, const tile *t, kir_value *v)
+static unsigned to_storage(tly_build *c, const tly_columns_tile *t, kir_value *v)
 {
     unsigned n = t->vectors;
     if (t->pairs) {
@@ -80,69 +49,7 @@ static unsigned to_storage(tly_build *c, const tile *t, kir_value *v)
     return tly_pack_run(c, v, n, 0);
 }
 
-/* What is prefetched when a lane is taken, plan->prefetch bytes behind it: as many rows on, and as
- * many bytes behind the lane there. Short rows are prefetched, too (.92 to 1.02 of a copy), and
- * those of a scan that begins with the last one (f32 of 1024 columns .33 and .82; Zen 5). */
-static ahead look_ahead(columns *k, int tensor)
-{
-    tly_build *c = k->c;
-    kir_value row = mul(c, k->count, imm(c, c->bytes[tensor])), far = imm(c, c->plan->prefetch);
-    kir_value rows = udiv(c, far, tly_max(c, row, imm(c, 1)));
-    kir_value rest = sub(c, far, mul(c, rows, row));
-    return (ahead){ mul(c, row, k->way), rows, mul(c, rest, k->way) };
-}
-
-/* The rows of a pass in one tensor, `from` lane 0 on, when lane j is taken. */
-static void prefetch_tensor(columns *k, const tile *t, kir_value from, kir_value j, int tensor)
-{
-    tly_build *c = k->c;
-    if (c->p->tensor[tensor].step != 1)
-        return;
-    const ahead *a = &k->ahead[tensor];
-    const int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[tensor];
-    if (bytes < LINE && tensor != TLY_IN) /* a line for each would be fetched several times */
-        return;
-    kir_value axis = tly_axis(c, tensor), pass = mul(c, axis, imm(c, t->steps));
-    kir_value at = add(c, mul(c, j, imm(c, c->bytes[tensor])), a->rest);
-    kir_value limit = tly_max(c, a->row, imm(c, 1)); /* downwards: -at < 1 */
-    kir_value here = less(c, mul(c, at, k->way), limit);
-    kir_value passes = choose(c, here, a->rows, add(c, a->rows, imm(c, 1)));
-    at = choose(c, here, at, sub(c, at, a->row));
-    kir_value p = ptradd(c, from, add(c, at, mul(c, passes, pass)));
-    for (unsigned s = 0; s < t->steps; s++) {
-        for (int64_t byte = 0; byte < bytes; byte += LINE)
-            kir_prefetch(c->b, p, byte);
-        if (s + 1 < t->steps)
-            p = ptradd(c, p, axis);
-    }
-}
-
-/* With operands' rows, too, linrec of f32, 4096x4096, reaches .93 for .86 of a move, in reverse .75
- * for .66 (Zen 5). */
-static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
-{
-    tly_build *c = k->c;
-    prefetch_tensor(k, t, at->in, j, TLY_IN);
-    for (int tensor = TLY_FIRST_OPERAND; tensor < tly_operands_end(c->p); tensor++) {
-        kir_value along = mul(c, at->step, tly_axis(c, tensor));
-        prefetch_tensor(k, t, ptradd(c, k->row.at[tensor], along), j, tensor);
-    }
-}
-
-/* Lines of output are fetched ahead where states are stored beside it. */
-static void prefetchw(columns *k, const tile *t, const kir_value *to)
-{
-    tly_build *c = k->c;
-    int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_OUT];
-    tly_region way = { 0 };
-    emit_if(c, &way, k->prefetchw);
-    for (unsigned s = 0; s < t->steps; s++)
-        for (int64_t byte = 0; byte < bytes; byte += LINE)
-            kir_prefetchw(c->b, to[s], TLY_PREFETCHW_AHEAD + byte);
-    emit_end(c, &way);
-}
-
-static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
+static void load_step(tly_build *c, const tly_columns_tile *t, kir_value from, kir_value *v)
 {
     int64_t bytes = (int64_t)c->lanes * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN];
     for (unsigned i = 0; i < t->vectors; i += 1 + t->pairs) {
@@ -154,7 +61,8 @@ static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
     }
 }
 
-static void store_sums(columns *k, const tile *t, kir_value sums, const kir_value *y)
+static void store_sums(tly_columns *k, const tly_columns_tile *t, kir_value sums,
+                       const kir_value *y)
 {
     tly_build *c = k->c;
     kir_value part[MAX_VECTORS];
@@ -166,7 +74,8 @@ static void store_sums(columns *k, const tile *t, kir_value sums, const kir_valu
 }
 
 /* One round, from lane `j` on. All loads come before all stores. */
-static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
+static void do_tile(tly_columns *k, const tly_columns_tile *t, const tly_columns_line *at,
+                    kir_value j)
 {
     tly_build *c = k->c;
     kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
@@ -201,14 +110,14 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
         store_sums(k, t, sums, y);
     if (t->streams) {
         emit_if(c, &way, t->streams);
-        prefetch(k, t, at, j);
+        tly_columns_prefetch(k, t, at, j);
         if (k->direct)
             store_sums(k, t, sums, y);
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         emit_else(c, &way);
         if (!k->direct)
-            prefetchw(k, t, to);
+            tly_columns_prefetchw(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
@@ -220,7 +129,8 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
  * too: then all that is read is one stream, which the CPU fetches ahead across rows. 16 Mi f32 of
  * 256, 1024, 4096, 16384 columns in ms: upwards 3.0, 2.7, 4.8, 4.7, downwards 2.2, 2.3, 2.6, 2.8;
  * with two operands 8.6, 7.9, 9.4, 8.8 and 6.2, 5.9, 7.2, 6.2 (Zen 5). */
-static void pass(columns *k, tile t, const line *at, kir_value from, kir_value to)
+static void pass(tly_columns *k, tly_columns_tile t, const tly_columns_line *at, kir_value from,
+                 kir_value to)
 {
     tly_build *c = k->c;
     const kir_value lanes = imm(c, (int64_t)t.vectors * c->lanes);
@@ -231,7 +141,7 @@ static void pass(columns *k, tile t, const line *at, kir_value from, kir_value t
 }
 
 /* Lanes [from, to) of one axis step, one by one. */
-static void pass_scalars(columns *k, const line *at, kir_value from, kir_value to)
+static void pass_scalars(tly_columns *k, const tly_columns_line *at, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     tly_region l = { 0 };
@@ -256,7 +166,7 @@ static int has_masks(const tly_build *c)
 
 /* The last lanes as a part of a vector. Their states are in scratch, where the vector is whole:
  * what was stored in part is not there for the next load at once. */
-static void pass_part(columns *k, const line *at, kir_value from)
+static void pass_part(tly_columns *k, const tly_columns_line *at, kir_value from)
 {
     tly_build *c = k->c;
     const kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
@@ -273,33 +183,13 @@ static void pass_part(columns *k, const line *at, kir_value from)
 }
 
 /* Lanes before the first line of output at or behind `out`; 0 unless lines go past the cache. */
-static kir_value lanes_to_line(columns *k, kir_value out)
+static kir_value lanes_to_line(tly_columns *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = sub(c, imm(c, 0), kir_addr(c->b, out));
-    kir_value bytes = band(c, past, imm(c, LINE - 1));
+    kir_value bytes = band(c, past, imm(c, TLY_MEMORY_LINE - 1));
     kir_value lanes = tly_min(c, k->count, tly_part(c, bytes, c->bytes[TLY_OUT]));
     return choose(c, k->streams, lanes, imm(c, 0));
-}
-
-/* A step's first and last line are fetched ahead if they are written in part: the CPU must read
- * them, and stores past the cache would wait for that. Whole lines are not read by the CPU, so
- * fetching them would only cost. */
-static void prefetchw_ends(columns *k, line at, unsigned steps)
-{
-    tly_build *c = k->c;
-    tly_region some = { 0 };
-    kir_value end = tly_at(c, at.out, k->count, c->bytes[TLY_OUT]);
-    kir_value ends = bor(c, kir_addr(c->b, at.out), kir_addr(c->b, end));
-    kir_value in_line = band(c, ends, imm(c, LINE - 1));
-    emit_if(c, &some, less(c, imm(c, 0), in_line));
-    for (unsigned i = 0; i < steps; i++) {
-        kir_prefetchw(c->b, at.out, 0);
-        kir_prefetchw(c->b, end, -1);
-        at.out = ptradd(c, at.out, k->out_axis);
-        end = ptradd(c, end, k->out_axis);
-    }
-    emit_end(c, &some);
 }
 
 /* The lanes of an axis step that passes took: [from, to). */
@@ -313,15 +203,15 @@ enum { FEW = 2 /* lanes are faster one by one */ };
  * one line, single vectors, and the rest one by one. Half of the steps of unaligned rows have a
  * single line: if that is stored through the cache, f32 of 2048x2047 is .79 of a copy, past it .90
  * (Emerald Rapids). */
-static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span done)
+static void scan_rest_of_step(tly_columns *k, unsigned vectors, kir_value step, span done)
 {
     tly_build *c = k->c;
-    line at = line_at(k, step);
+    tly_columns_line at = line_at(k, step);
     if (vectors == 0) { /* lanes must go one by one */
         pass_scalars(k, &at, done.to, k->count);
         return;
     }
-    prefetchw_ends(k, at, 1);
+    tly_columns_prefetchw_ends(k, at, 1);
     kir_value head = tly_max(c, lanes_to_line(k, at.out), done.to);
     kir_value room = sub(c, k->count, head);
     unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
@@ -330,8 +220,10 @@ static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span
         if (sizes[i] == taken)
             continue;
         kir_value to = add(c, head, tly_round_down(c, room, (int64_t)sizes[i] * c->lanes));
-        pass(k, (tile){ 1, sizes[i], 0, sizes[i] * c->lanes < tly_line(c) ? 0 : k->streams }, &at,
-             whole, to);
+        pass(k,
+             (tly_columns_tile){ 1, sizes[i], 0,
+                                 sizes[i] * c->lanes < tly_line(c) ? 0 : k->streams },
+             &at, whole, to);
         whole = to;
         taken = sizes[i];
     }
@@ -352,12 +244,12 @@ static void scan_rest_of_step(columns *k, unsigned vectors, kir_value step, span
     emit_end(c, &ends);
 }
 
-/* i1: passes may take all steps of the tile at once, and that is faster. */
-static kir_value takes_several_steps(columns *k, const tile *t)
+/* i1: passes may take all steps of the tly_columns_tile at once, and that is faster. */
+static kir_value takes_several_steps(tly_columns *k, const tly_columns_tile *t)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
-    kir_value lined = equal(c, band(c, k->out_axis, imm(c, LINE - 1)), zero);
+    kir_value lined = equal(c, band(c, k->out_axis, imm(c, TLY_MEMORY_LINE - 1)), zero);
     if (t->steps > 1) {
         kir_value is_long = less(c, imm(c, c->plan->long_row / c->bytes[TLY_IN]), k->count);
         kir_value all = mul(c, k->count, k->length);
@@ -370,7 +262,7 @@ static kir_value takes_several_steps(columns *k, const tile *t)
 
 /* Takes the tile's steps together where it may. Other lanes and steps go step by step, `single`
  * vectors at a time. */
-static void scan_several_steps(columns *k, tile t, unsigned single)
+static void scan_several_steps(tly_columns *k, tly_columns_tile t, unsigned single)
 {
     tly_build *c = k->c;
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
@@ -384,8 +276,8 @@ static void scan_several_steps(columns *k, tile t, unsigned single)
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
     kir_value full = band(c, together, equal(c, here, steps));
     span done = { choose(c, full, head, zero), choose(c, full, whole, zero) };
-    line at = line_at(k, l.i);
-    prefetchw_ends(k, at, t.steps);
+    tly_columns_line at = line_at(k, l.i);
+    tly_columns_prefetchw_ends(k, at, t.steps);
     pass(k, t, &at, done.from, done.to);
     kir_value part = less(c, sub(c, done.to, done.from), k->count);
     kir_value left = choose(c, part, here, zero);
@@ -397,13 +289,13 @@ static void scan_several_steps(columns *k, tile t, unsigned single)
 
 /* States begin a line where the output does, so that no store of either crosses lines. Scratch has
  * a line to spare for that (TLY_CONGRUENT_BYTES). */
-static kir_value align_states(columns *k)
+static kir_value align_states(tly_columns *k)
 {
     tly_build *c = k->c;
     if (kir_parts(c->b, k->sums) > 1)
         return k->sums;
     kir_value lanes = sub(c, imm(c, 0), lanes_to_line(k, k->row.at[TLY_OUT]));
-    lanes = band(c, lanes, imm(c, LINE / c->state_bytes - 1));
+    lanes = band(c, lanes, imm(c, TLY_MEMORY_LINE / c->state_bytes - 1));
     return tly_states_at(c, k->sums, lanes);
 }
 
@@ -424,7 +316,7 @@ static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
 {
     const task *lanes = of;
     kir_value count = lanes->count;
-    columns k = {
+    tly_columns k = {
         .c = c,
         .sums = lanes->sums,
         .streams = tly_streams(c),
@@ -440,14 +332,13 @@ static void scan_segment(tly_build *c, const tly_segment *segment, void *of)
     };
     k.way = tly_axis_sign(c);
     k.sums = align_states(&k);
-    for (int tensor = 0; tensor < tly_operands_end(c->p); tensor++)
-        k.ahead[tensor] = look_ahead(&k, tensor);
+    tly_columns_look_ahead(&k);
     unsigned line = tly_line(c) / c->lanes, single = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
     tly_region l = { 0 };
     tly_start_states(c, &k.row, k.sums, count);
-    tile t = { (unsigned)c->plan->pass_steps, single, in_pairs(c), k.streams };
+    tly_columns_tile t = { (unsigned)c->plan->pass_steps, single, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
     if (by_vectors && (t.steps > 1 || t.pairs)) {
