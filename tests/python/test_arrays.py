@@ -124,6 +124,8 @@ def test_results_have_the_order_of_the_input(rng):
             initial = tally.cumulative_sum(view, axis=axis, include_initial=True)
             wanted = np.cumulative_sum(view, axis=axis, include_initial=True)
             close(initial, wanted.astype("f8"), "f4")
+    for view in (x[:1].T, np.broadcast_to(x[0].T, (3, 7, 6, 5)).transpose(1, 0, 2, 3)):
+        assert tally.cumsum(view, axis=0).strides == np.cumsum(view, axis=0).strides
     turned = tally.cumsum(x.T[::-1, ::2], axis=1, out=None)
     close(turned, plain_scan("cumsum", x.T[::-1, ::2].astype("f8"), 1, 0, 0), "f4")
     assert tally.sum(x.T, axis=(0, 3)).flags.f_contiguous

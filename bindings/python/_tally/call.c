@@ -231,26 +231,28 @@ static int64_t distance_of(const tly_py_call *c, int i)
  * that is C order. */
 static int order_as_input(const tly_py_call *c, int64_t *strides)
 {
-    const int rank = c->shape.rank;
-    int order[TALLY_MAX_RANK], differs = 0;
+    int order[TALLY_MAX_RANK], count = 0, differs = 0; /* the nearest first */
     if (c->in.packed || !tly_py_makes_numpy(c->in.kind) || c->in.shape.rank != c->d.rank) {
         return 0;
     }
-    for (int i = 0; i < rank; i++) {
+    for (int i = c->shape.rank - 1; i >= 0; i--, count++) {
         const int64_t own = distance_of(c, i);
-        int at = i;
-        for (; own > 0 && at > 0 && distance_of(c, order[at - 1]) < own &&
-               distance_of(c, order[at - 1]) > 0;
-             at--) {
-            order[at] = order[at - 1];
-            differs = 1;
+        int to = count;
+        for (int at = count; own > 0 && at > 0; at--) { /* past those that are open */
+            const int64_t before = distance_of(c, order[at - 1]);
+            if (before > 0 && before <= own) {
+                break;
+            }
+            to = before > 0 ? at - 1 : to;
         }
-        order[at] = i;
+        memmove(&order[to + 1], &order[to], (size_t)(count - to) * sizeof *order);
+        order[to] = i;
+        differs |= to != count;
     }
     int64_t step = 1;
-    for (int i = rank - 1; differs && i >= 0; i--) {
-        strides[order[i]] = step;
-        step *= c->shape.sizes[order[i]] > 0 ? c->shape.sizes[order[i]] : 1;
+    for (int k = 0; differs && k < count; k++) {
+        strides[order[k]] = step;
+        step *= c->shape.sizes[order[k]] > 0 ? c->shape.sizes[order[k]] : 1;
     }
     return differs;
 }

@@ -156,33 +156,36 @@ static int view_given(tly_py_state *s, tly_py_view *v, PyObject *given, const ch
     return -1;
 }
 
-/* Whether an operand is one of Python's numbers that the word's dtype may hold. */
-static int is_number(PyObject *given, int tensor, const tly_py_wanted *w)
+/* Whether an operand is one of Python's numbers, or of numpy's that are such. */
+static int is_number(PyObject *given, int tensor)
 {
-    const int32_t dtype = w->shape.dtype;
-    const int is_float = dtype == TALLY_F64 || dtype == TALLY_F32 || dtype == TALLY_F16;
-    return is_operand(tensor) &&
-           ((PyFloat_CheckExact(given) && is_float) ||
-            (PyLong_CheckExact(given) && dtype != TALLY_BF16 && dtype != TALLY_BOOL));
+    return is_operand(tensor) && (PyFloat_Check(given) || PyLong_Check(given));
 }
 
 static int view_number(tly_py_state *s, tly_py_view *v, PyObject *given, const char *name,
                        const tly_py_wanted *w)
 {
-    PyObject *made = tly_py_use_numpy(s) == 0
-                         ? PyObject_CallFunction(s->numpy_asarray, "Os", given,
-                                                 tly_py_dtype_name(w->shape.dtype))
-                         : NULL;
+    const char *dtype = tally_dtype_name((tally_dtype)w->shape.dtype);
+    for (int i = 0; i < w->shape.rank; i++) {
+        if (w->shape.sizes[i] != 1) {
+            return tly_py_fail(s, name, "/none behind its dtype in the word",
+                               "a number is one element, and the word has more");
+        }
+    }
+    PyObject *run = PyImport_ImportModule("tally._run");
+    PyObject *made = run != NULL ? PyObject_CallMethod(run, "number_of", "sOs", name, given, dtype)
+                                 : NULL;
     const int status = made != NULL ? tly_py_view_of(s, v, made, name, 0) : -1;
     Py_XDECREF(made);
+    Py_XDECREF(run);
     return status;
 }
 
 int tly_py_take_tensor(tly_py_state *s, tly_py_view *v, PyObject *given, const char *name,
                        int tensor, const tly_py_wanted *w, void **at)
 {
-    if ((is_number(given, tensor, w) ? view_number(s, v, given, name, w)
-                                     : view_given(s, v, given, name, tensor)) != 0) {
+    if ((is_number(given, tensor) ? view_number(s, v, given, name, w)
+                                  : view_given(s, v, given, name, tensor)) != 0) {
         return -1;
     }
     if (is_list_to_narrow(v, tensor, w) && narrow_list(s, v) != 0) {

@@ -78,11 +78,25 @@ def by_torch(word, x, out, operands, offsets, carry_in, carry_out, device):
     return bridge.run(word, torch.as_tensor(x), *operands, offsets=offsets, carry_in=carry_in)
 
 
+def bfloat16():
+    import ml_dtypes
+    return ml_dtypes.bfloat16
+
+
 def number(letter, value, word, dtype):
     own = number_type(word, dtype, letter)
     if own not in FORMATS:
         raise fault(letter, f"numbers have no dtype {own!r}", f"leave {letter}={own} out, or pass an array")
+    return number_of(letter, value, own)
+
+
+def number_of(letter, value, own):
+    """An array of one element. Kernels of words call it, too."""
     check_number(letter, value, own)
+    if own in ("f16", "bf16"):
+        import numpy
+        with numpy.errstate(over="ignore"):
+            return numpy.array(float(value), "f2" if own == "f16" else bfloat16())
     try:
         value = float(value) if own[0] == "f" else int(value)
         return memoryview(struct.pack(FORMATS[own], value)).cast(FORMATS[own])
