@@ -147,7 +147,7 @@ void tly_begin_operands(const tally_descriptor *full, int64_t *first)
     }
 }
 
-static int8_t literal_between(int64_t step, int64_t least, int64_t most)
+int8_t tly_literal_step(int64_t step, int64_t least, int64_t most)
 {
     return step >= least && step <= most ? (int8_t)step : TLY_ANY_STEP;
 }
@@ -155,12 +155,12 @@ static int8_t literal_between(int64_t step, int64_t least, int64_t most)
 /* Of an input, most of which are loaded in vectors (templates/stages/stage_in.c). */
 static int8_t literal_of_input(int64_t step)
 {
-    return literal_between(step, -2, TLY_NEAR_STEP);
+    return tly_literal_step(step, -2, TLY_NEAR_STEP);
 }
 
 static int8_t literal(int64_t step)
 {
-    return literal_between(step, -1, 1);
+    return tly_literal_step(step, -1, 1);
 }
 
 /* The two tensors of a carry, which lie alike. */

@@ -60,6 +60,9 @@ void tly_merge_dims(tly_dim *dims, int32_t *count);
 /* Takes a dim out, and merges the dims around it. */
 tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
 
+/* A step as a literal of kernels if it is within these; else TLY_ANY_STEP. */
+int8_t tly_literal_step(int64_t step, int64_t least, int64_t most);
+
 /* Sets the outer dims, outermost first, and what follows from them. */
 void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
 

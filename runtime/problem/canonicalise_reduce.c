@@ -205,10 +205,15 @@ static int has_brief_steps(const shape *s)
            tly_distance(around->stride[TLY_IN]) <= (uint64_t)(LINE / steps->size);
 }
 
-/* Steps of the input that are loaded in vectors (tly_load_lanes). */
-static int8_t literal(int64_t step)
+/* Of the input, all of which are loaded in vectors (tly_load_lanes); and of the output. */
+static int8_t literal_of_input(int64_t step)
 {
-    return step >= -1 && step <= TLY_NEAR_STEP ? (int8_t)step : TLY_ANY_STEP;
+    return tly_literal_step(step, -1, TLY_NEAR_STEP);
+}
+
+static int8_t literal_of_output(int64_t step)
+{
+    return tly_literal_step(step, 1, 1);
 }
 
 /* `lanes`: which of the kept dims becomes lanes; -1: none. Products of floats along rows are
@@ -260,8 +265,8 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (lanes >= 0) {
         const tly_dim lane = along = tly_take_dim(s.kept, &s.kept_count, lanes);
         problem->form = TLY_REDUCED_LANES;
-        problem->tensor[TLY_IN].step = literal(lane.stride[TLY_IN]);
-        problem->tensor[TLY_OUT].step = lane.stride[TLY_OUT] == 1 ? 1 : TLY_ANY_STEP;
+        problem->tensor[TLY_IN].step = literal_of_input(lane.stride[TLY_IN]);
+        problem->tensor[TLY_OUT].step = literal_of_output(lane.stride[TLY_OUT]);
         g->inner = lane.size;
         for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
             g->tensor[t].lane = lane.stride[t];
@@ -274,7 +279,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     if (lanes < 0) {
         along = last;
-        problem->tensor[TLY_IN].step = literal(last.stride[TLY_IN]);
+        problem->tensor[TLY_IN].step = literal_of_input(last.stride[TLY_IN]);
     }
     g->length = last.size;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
@@ -285,7 +290,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         problem->segmented = tly_segmented_of(full, tly_axis_of(full));
         g->tensor[TLY_OUT].axis = s.next;
         if (lanes < 0) {
-            problem->tensor[TLY_OUT].step = s.next == 1 ? 1 : TLY_ANY_STEP;
+            problem->tensor[TLY_OUT].step = literal_of_output(s.next);
         }
     }
     g->steps = 1;
