@@ -313,7 +313,8 @@ int tly_has_sign(const tly_build *c);    /* it is an integer with a sign */
 /* The elements of a tensor at a place, as they are stored: of devices without narrow arithmetic
  * those of 8 and 16 bits as an i32's lower bits, the others 0. */
 kir_value tly_load_at(tly_build *c, const tly_place *at, int tensor, unsigned lanes);
-/* The same of all lanes, of which the first is at p, and each so many bytes behind the last. */
+/* The same of `lanes` elements. The first is at p, and each of the others lies `step` bytes behind
+ * the one before it. */
 kir_value tly_load_lanes(tly_build *c, int tensor, kir_value p, kir_value step, unsigned lanes);
 
 /* A loaded element through `map`: of words with expressions a value of their type, else itself. */

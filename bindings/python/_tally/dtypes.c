@@ -102,7 +102,8 @@ static int is_swapped(tly_py_state *s, PyObject *named)
     return swapped;
 }
 
-/* Objects that name dtypes do not change. Their names take four times as long as a small call. */
+/* Objects that name dtypes do not change. To read a name takes three times as long as a small call
+ * does. */
 static void remember(tly_py_state *s, PyObject *named, int32_t dtype)
 {
     PyObject *before = s->named[s->next_named];
